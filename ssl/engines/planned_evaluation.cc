@@ -1,18 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The part of evaluation_plan.h that runs an evaluation by its plan, and notes what it was of.
-#include <map>
 #include <optional>
 #include <string>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "ssl/base/log.h"
-#include "ssl/base/status_macros.h"
-#include "ssl/core/checkpoint_names.h"
-#include "ssl/core/checkpoint_store.h"
-#include "ssl/core/core_options.h"
 #include "ssl/engines/evaluation_plan.h"
 
 namespace ssl {
@@ -46,28 +40,6 @@ std::optional<RecordedRun> EvaluatedRun(const EngineContext& context) {
   return FindRecordedRun(context.run_directory, context.file_system);
 }
 
-// A name that no checkpoint has and no hook will give would be missed after the training only.
-absl::Status CheckNamedCheckpoint(const EngineContext& context) {
-  SSL_ASSIGN_OR_RETURN(const TaskOptions task, ReadTaskOptions(context.config));
-  const std::string& name = task.checkpoint.evaluate;
-  const ConfigNode* hooks = context.config.FindPath("hooks");
-  const ConfigNode* rolling = context.config.FindPath("CHECKPOINT.ROLLING_FREQUENCY");
-  const bool may_be_given =
-      (HasItems(context.config.Section("HOOKS.BEST_CHECKPOINT"), "METRICS") && absl::StartsWith(name, "best")) ||
-      (rolling != nullptr && rolling->AsInt().value_or(0) > 0 && absl::StartsWith(name, "rolling")) ||
-      (hooks != nullptr && !hooks->items().empty());
-  if (name.empty() || may_be_given) return absl::OkStatus();
-  const CheckpointNames names(CheckpointDirectory(context.run_directory), context.file_system);
-  const absl::StatusOr<std::map<std::string, int64_t>> all = names.All();
-  if (!all.ok() || all->count(name) > 0) return absl::OkStatus();  // reading it will tell
-  constexpr char kKey[] = "CHECKPOINT.EVALUATE";
-  return absl::InvalidArgumentError(
-      absl::StrCat(context.config.FindPath(kKey)->location().ToString(), ": config.", kKey, " is '", name,
-                   "', and no checkpoint in ", context.run_directory,
-                   " has that name, nor does a hook of this configuration give it; ",
-                   "config.HOOKS.BEST_CHECKPOINT.METRICS=[...] makes a training keep its best checkpoint"));
-}
-
 EvaluationPlan PlanOf(const EngineContext& context) {
   const std::optional<RecordedRun> run = EvaluatedRun(context);
   return PlanEvaluation(context.config, context.registries.options.Defaults(), context.file_system,
@@ -82,6 +54,7 @@ EngineContext WithConfig(const ConfigNode& config, const EngineContext& context)
                          context.results};
   complete.held_directory = context.held_directory;
   complete.progress = context.progress;
+  complete.earlier_engines = context.earlier_engines;
   return complete;
 }
 
@@ -97,7 +70,6 @@ absl::StatusOr<EngineReport> WithEvaluationPlan(const std::string& engine, Engin
 }
 
 absl::Status CheckWithEvaluationPlan(EngineContext& context, absl::FunctionRef<absl::Status(EngineContext&)> check) {
-  SSL_RETURN_IF_ERROR(CheckNamedCheckpoint(context));
   const EvaluationPlan plan = PlanOf(context);
   EngineContext complete = WithConfig(plan.config, context);
   return check(complete);

@@ -154,7 +154,9 @@ TEST(BestCheckpointHook, NameOfAnotherCheckpoint_IsGivenBackByTheState) {
     const CapturedLog log;
     ASSERT_OK(after.OnStart(step.context));
     EXPECT_THAT(step.saver.names, ElementsAre(Pair("best", 10))) << wrong;
-    if (wrong > 0) EXPECT_THAT(log.warnings, ElementsAre(HasSubstr("best.step named iteration"))) << wrong;
+    if (wrong > 0) {
+      EXPECT_THAT(log.warnings, ElementsAre(HasSubstr("best.step named iteration"))) << wrong;
+    }
   }
 }
 

@@ -247,7 +247,7 @@ class NewcomerTest(unittest.TestCase):
         error = self.fail_with(2, *tune, "config.DATA.TEST.DATA_PATHS=[others]")
         for part in ("config.DATA.TEST.DATA_PATHS [others]", "eel (1)", "config.DATA.TRAIN.DATA_PATHS [data/train]"):
             self.assertIn(part, error)
-        self.finish(*tune, "config.DATA.TEST.DATA_PATHS=[fewer]", "config.FULL_TUNE.NUM_EPOCHS=8",
+        self.finish(*tune, "config.DATA.TEST.DATA_PATHS=[fewer]", "config.FULL_TUNE.NUM_EPOCHS=30",
                     "config.FULL_TUNE.LEARNING_RATE=0.05", "config.CHECKPOINT.OVERWRITE_EXISTING=True")
         # By number, none would be right.
         self.assertGreaterEqual(self.results()["full_tune"]["top1"], 0.6)

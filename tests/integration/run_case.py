@@ -19,6 +19,11 @@ def environment():
     return {**os.environ, "OMP_NUM_THREADS": "1"}
 
 
+def without_command(log):
+    """The lines of a log but that of the command, which holds paths and flags of the test itself."""
+    return "\n".join(line for line in log.splitlines() if " command: " not in line)
+
+
 def held_at(text, until=signal.SIGCONT):
     """Variables of a process that stays where it prints `text` until the signal `until` has come to it: whoever reads
     the text has as much time as he takes. Other signals are handled meanwhile. Each process that it starts does the
