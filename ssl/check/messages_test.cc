@@ -54,8 +54,8 @@ const std::vector<Message>& Messages() {
        "command line:2: config.DATA.TRAIN.TRANSFORMS make 1 view of an image, swav_loss (config.LOSS.name) compares 2; "
        "expected ImgReplicatePil with num_times, or ImgPilToMultiCrop with total_num_crops, of 2"},
       {{"config.DATA.TRAIN.IMAGE_CHANNELS=1"},
-       "command line:2: config.DATA.TRAIN.IMAGE_CHANNELS is 1, expected 3, the channels of the network's input: grey "
-       "images are read as RGB"},
+       "command line:2: config.DATA.TRAIN.IMAGE_CHANNELS is 1, but the trunk takes 3 channels, as "
+       "config.MODEL.INPUT_TYPE is rgb; expected 3: grey images are read as three equal channels"},
       {{"config.DATA.TRAIN.BATCHSIZE=8"},
        "command line: unknown key 'config.DATA.TRAIN.BATCHSIZE'; did you mean "
        "'config.DATA.TRAIN.BATCHSIZE_PER_REPLICA'?"},
@@ -66,7 +66,7 @@ const std::vector<Message>& Messages() {
       {{"config.NEAREST_NEIGHBOR.BASELINES=[raw]", "engine_name=knn"},
        "command line:2: config.NEAREST_NEIGHBOR.BASELINES has 'raw', expected raw_pixels, untrained or auto"},
       {{"config.HOOKS.EVAL.ONLINE_EVALUATION=True", "config.HOOKS.EVAL.FEATURES=res7"},
-       "command line:3: hook 'eval' (OnStart, iteration 0): config.HOOKS.EVAL.FEATURES is 'res7', which is no stage of "
+       "hook 'eval' (OnStart, iteration 0): command line:3: config.HOOKS.EVAL.FEATURES is 'res7', which is no stage of "
        "the trunk"},
       {{"config.LOSS.simclr_info_nce_loss.buffer_params.embedding_dim=8"},
        "command line:2: config.LOSS.simclr_info_nce_loss.buffer_params.embedding_dim is 8, but the last layer of the "

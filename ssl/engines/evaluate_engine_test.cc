@@ -11,6 +11,7 @@
 #include "absl/strings/str_split.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "ssl/config/yaml.h"
 #include "ssl/core/registries.h"
 #include "ssl/core/session.h"
 #include "ssl/data/image/image.h"
@@ -35,6 +36,11 @@ class EvaluateEngineTest : public MatrixRun {
     MatrixRun::SetUp();
     Set("NEIGHBORS", "{NUM_QUERIES: 2, TOPK: 2, IMAGE_SIDE: 16, LAYERS: [all], BASELINES: []}");
     SaveRandomCheckpoint();
+  }
+
+  // Sets what is typed: it counts before what the run was trained with.
+  void Type(const std::string& path, const std::string& yaml) {
+    config_.SetPath(path, ParseYaml(yaml, "command line", nullptr).value());
   }
 
   bool HasSheet() const { return PosixFileSystem().Exists(directory_ + "/neighbors.png"); }
@@ -108,7 +114,7 @@ TEST_F(EvaluateEngineTest, OneImageOfEachClass_IsNoneToCompare) {
   Set("DATA.TRAIN.DATA_SOURCES", "[disk_folder]");
   Set("DATA.TRAIN.DATA_PATHS", absl::StrCat("[", directory_, "/photos]"));
   Set("DATA.TRAIN.DATA_LIMIT", "-1");
-  Set("DATA.TRAIN.TRANSFORMS", "[{name: Grayscale}, {name: ToTensor}, {name: Normalize, mean: [0.5], std: [0.25]}]");
+  Type("DATA.TRAIN.TRANSFORMS", "[{name: Grayscale}, {name: ToTensor}, {name: Normalize, mean: [0.5], std: [0.25]}]");
   Set("DATA.TEST", "{SPLIT: test, TRANSFORMS: []}");
   ASSERT_OK_AND_ASSIGN(config_, ResolveConfig(config_, registries_));
   ASSERT_OK_AND_ASSIGN(const EngineReport report, Run("evaluate"));
@@ -120,7 +126,7 @@ TEST_F(EvaluateEngineTest, OneImageOfEachClass_IsNoneToCompare) {
 
 TEST_F(EvaluateEngineTest, TestSet_IsToldOnce) {
   Set("DATA.TEST", "{SPLIT: test, TRANSFORMS: []}");
-  Set("DATA.TRAIN.TRANSFORMS", "[{name: ToTensor}, {name: Normalize, mean: [0.5], std: [0.25]}]");
+  Type("DATA.TRAIN.TRANSFORMS", "[{name: ToTensor}, {name: Normalize, mean: [0.5], std: [0.25]}]");
   ASSERT_OK_AND_ASSIGN(config_, ResolveConfig(config_, registries_));
   const CapturedLog log;
   ASSERT_OK(Run("evaluate"));
