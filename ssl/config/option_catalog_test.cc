@@ -143,7 +143,6 @@ TEST(OptionCatalogTest, Check_ReportsEveryWrongValueByLine) {
                                 "    scales: [2, x]\n"
                                 "  num_iters: many\n")),
       absl::InvalidArgumentError("f.yaml:1: config.DATA.PIN_MEMORY is '3', expected true or false\n"
-                                 "f.yaml:4: config.LOSS.swav_loss.output_dir is a list, expected a string\n"
                                  "f.yaml:5: config.LOSS.swav_loss.temperature is '0', expected a number above 0\n"
                                  "f.yaml:6: config.LOSS.swav_loss.scales.0 is '2', expected a number between 0 and 1\n"
                                  "f.yaml:6: config.LOSS.swav_loss.scales.1 is 'x', expected a number between 0 and 1\n"
