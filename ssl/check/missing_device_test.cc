@@ -56,7 +56,8 @@ TEST(MissingDeviceTest, MistakesBesideIt_AreFound) {
 TEST(MissingDeviceTest, TransformsThatNoDeviceCanDo_AreFound) {
   const ConfigReport report =
       Check("test/swav_tiny", {"config.DATA.TRAIN.AUGMENT_ON=device",
-                               "config.DATA.TRAIN.TRANSFORMS=[{name: RandomErasing, p: 0.5}, {name: ToTensor}]"});
+                               "config.DATA.TRAIN.TRANSFORMS=[{name: ImgPilToMultiCrop, total_num_crops: 3, num_crops: "
+                               "[2, 1], size_crops: [16, 8]}, {name: RandomErasing, p: 0.5}, {name: ToTensor}]"});
   EXPECT_THAT(report.mistakes, Contains(HasSubstr("RandomErasing"))) << FormatReport(report);
 }
 

@@ -49,7 +49,7 @@ std::string WithPlaceOfKey(absl::string_view line, const ConfigNode& root) {
     if (node == nullptr) continue;
     if (!node->location().file.empty()) return absl::StrCat(node->location().ToString(), ": ", text);
     const size_t end = at + key.size();
-    if (is_subject && absl::StartsWith(line.substr(end), " is ")) {
+    if (is_subject && !node->is_map() && absl::StartsWith(line.substr(end), " is ")) {
       text = absl::StrCat(line.substr(0, end), " (not set)", line.substr(end));
     }
     is_subject = false;

@@ -375,7 +375,7 @@ class MistakesTest(RanksCase):
                                 (("--restarts=1",), "--launch=local:1"),
                                 (("--restarts=x",), "--restarts is 'x', expected an integer"),
                                 ((TWO, "config.DISTRIBUTED.NUM_NODES=2"), "--launch=local:2 asks for 1"),
-                                (("config.DISTRIBUTED.NUM_NODES=2",), "config.DISTRIBUTED.RUN_ID is \"auto\"")):
+                                (("config.DISTRIBUTED.NUM_NODES=2",), "config.DISTRIBUTED.RUN_ID (not set) is \"auto\"")):
             self.assert_refused(self.tiny(*arguments), 2, part)
         contradiction = self.by_hand(0, 29500, TWO)
         self.assertEqual(contradiction.end(), 2, contradiction.output)
