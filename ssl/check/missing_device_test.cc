@@ -57,7 +57,8 @@ TEST(MissingDeviceTest, TransformsThatNoDeviceCanDo_AreFound) {
   const ConfigReport report =
       Check("test/swav_tiny", {"config.DATA.TRAIN.AUGMENT_ON=device",
                                "config.DATA.TRAIN.TRANSFORMS=[{name: ImgPilToMultiCrop, total_num_crops: 3, num_crops: "
-                               "[2, 1], size_crops: [16, 8]}, {name: RandomErasing, p: 0.5}, {name: ToTensor}]"});
+                               "[2, 1], size_crops: [16, 8], crop_scales: [[0.4, 1.0], [0.15, 0.4]]}, {name: "
+                               "RandomErasing, p: 0.5}, {name: ToTensor}]"});
   EXPECT_THAT(report.mistakes, Contains(HasSubstr("RandomErasing"))) << FormatReport(report);
 }
 
