@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/hooks/configured_hooks.h"
 
-#include <algorithm>
 #include <cerrno>
 #include <cmath>
 #include <memory>
