@@ -97,7 +97,7 @@ std::vector<Reading> RunTimed(const std::string& device, const std::string& step
   run.device = device;
   run.step = step;
   run.hook = std::make_unique<StopwatchHook>(&stopwatch);
-  const LateStandin late(&stopwatch.clock, absl::Microseconds(100));
+  const LateStandin late(&stopwatch.clock, absl::Milliseconds(5));
   EXPECT_OK(TrainGraphRun(std::move(run)).status());
   return stopwatch.readings;
 }
