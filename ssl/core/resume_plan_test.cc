@@ -129,7 +129,7 @@ TEST_F(ResumePlanTest, FewerRanks_MayAccumulateInstead) {
   Set("DATA.TRAIN.BATCHSIZE_PER_REPLICA", "2");
   Set("OPTIMIZER.grad_acc_steps", "2");
   EXPECT_THAT(Plan(/*world_size=*/2),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("BATCHSIZE_PER_REPLICA=4, or choose")));
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("BATCHSIZE_PER_REPLICA=4, or start a new run")));
   Set("OPTIMIZER.grad_acc_steps", "4");
   EXPECT_OK(Plan(/*world_size=*/2));
 }

@@ -28,7 +28,8 @@ std::string Lines(const std::vector<const SettingDifference*>& differences) {
 
 // "config.KEY=VALUE" of the checkpoint, as a user types it.
 void AppendSaved(std::string* out, const SettingDifference* difference) {
-  const std::string value = difference->saved.size() <= kContext ? absl::StrCat("=", difference->saved) : "";
+  std::string value = difference->saved.size() <= kContext ? absl::StrCat("=", difference->saved) : "";
+  if (difference->saved == kNotSet) value = ", which was not set";
   absl::StrAppend(out,
                   difference->counted.empty() ? absl::StrCat("config.", difference->key, value) : difference->counted);
 }

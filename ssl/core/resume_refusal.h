@@ -11,6 +11,9 @@
 
 namespace ssl {
 
+// In the place of a value that a run did not have.
+inline constexpr char kNotSet[] = "(not set)";
+
 // One thing is not as the checkpoint has it.
 struct SettingDifference {
   std::string key;

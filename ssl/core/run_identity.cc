@@ -21,7 +21,6 @@ namespace {
 
 using Settings = SavedSettings;
 
-constexpr char kNotSet[] = "(not set)";
 constexpr char kBatchSize[] = "DATA.TRAIN.BATCHSIZE_PER_REPLICA";
 constexpr char kBatchesPerUpdate[] = "OPTIMIZER.grad_acc_steps";
 constexpr char kEpochs[] = "OPTIMIZER.num_epochs";
@@ -253,7 +252,7 @@ std::string RunIdentity::OtherUpdatesPerEpoch(const Settings& saved, const std::
   });
   if (recorded ? before->second == absl::StrCat(now->second) : !may_differ) return "";
   return absl::StrCat(
-      "position and schedules of a run count updates, and an epoch of it has ",
+      "position and schedules count updates, and an epoch of the run has ",
       recorded ? absl::StrCat(before->second, " updates") : "a number of updates that an older version did not record",
       ", and would go on with ", now->second);
 }

@@ -121,8 +121,13 @@ TEST(PlaceFromOptionsTest, WhatCannotBePlacedIsNamed) {
   EXPECT_THAT(PlaceFromOptions({1, 1, {}, "mpi", "auto"}, kNothing), Refuses("INIT_METHOD is \"mpi\"", "tcp, env"));
   EXPECT_THAT(PlaceFromOptions({2, 1, 2, "tcp", "a:1"}, kNothing), Refuses("this node is 2", "0 to 1"));
   EXPECT_THAT(PlaceFromOptions({2, 1, -1, "tcp", "a:1"}, kNothing), Refuses("this node is -1", "0 to 1"));
-  for (const char* run_id : {"gpu1", "gpu1:", ":7", "gpu1:0", "gpu1:65536", "gpu1:x", ""}) {
+  for (const char* run_id : {"gpu1:", ":7", "gpu1:0", "gpu1:65536", "gpu1:x"}) {
     EXPECT_THAT(PlaceFromOptions({2, 1, 0, "tcp", run_id}, kNothing), Refuses(run_id, "HOST:PORT")) << run_id;
+  }
+  // Right where the first node is named, and not here.
+  for (const char* run_id : {"gpu1", ""}) {
+    EXPECT_THAT(PlaceFromOptions({2, 1, 0, "tcp", run_id}, kNothing),
+                StatusIs(absl::StatusCode::kUnimplemented, AllOf(HasSubstr(run_id), HasSubstr("HOST:PORT"))));
   }
 }
 
