@@ -143,7 +143,8 @@ TEST_F(SslModelFactory, UnknownHeadArgument_IsAnErrorWithItsLine) {
 
 TEST_F(SslModelFactory, MalformedHeadEntry_IsAnError) {
   EXPECT_THAT(Build("MODEL: {TRUNK: {RESNETS: {DEPTH: 18}}, HEAD: {PARAMS: [mlp]}}"),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("expected [name, {arguments}]")));
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("is [mlp, ...], one head, expected a list of heads, [[mlp, {arguments}]]")));
 }
 
 TEST_F(SslModelFactory, NonTrainableParameters_AreNotAmongTheParameters) {

@@ -91,7 +91,7 @@ TEST(ResampleAvx512, LargestWeightsOnWhite_AreCutAndDoNotOverflow) {
     const std::vector<int32_t> weights(64, weight);
     const FilterTaps filter = {64, 64, 1, first.data(), weights.data()};
     const std::vector<uint8_t> expected(64 * 64, weight > 0 ? 255 : 0);
-    std::vector<uint8_t> result(64 * 64);
+    std::vector<uint8_t> result(64 * 64, kUntouched);
     EXPECT_EQ(FilterWidthByAvx512({white.data(), 64}, 64, 1, filter, result.data()), HasPixelAvx512());
     EXPECT_EQ(result == expected, HasPixelAvx512());
     EXPECT_EQ(FilterHeightByAvx512({white.data(), 64}, 64, filter, result.data()), HasPixelAvx512());
