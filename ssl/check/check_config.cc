@@ -128,7 +128,7 @@ class Checker {
     UseDefaults(wrong_values, config);
     EndStage();
     if (MeansToTrain(root)) {
-      for (std::string& line : SettingsWithoutEffect(*config, registries_)) report_.warnings.push_back(std::move(line));
+      for (std::string& line : SettingsWithoutEffect(root, registries_)) report_.warnings.push_back(std::move(line));
     }
     PlaceWorld(&root);
     Resolve(&root);
@@ -346,10 +346,11 @@ std::vector<std::string> FindTokensForHere(const ComposeRequest& request, const 
                                            const WorldPlacement& place_world, const ConfigReport& report) {
   if (!IsForAnotherMachine(report)) return {};
   std::vector<std::string> tokens = TokensForThisMachine(report.config);
+  const bool may_have_data = report.missing_components.empty();
   // Only what has been tried is said.
   for (const std::vector<std::string>& more : {std::vector<std::string>(), TokensForSyntheticData(report.config)}) {
     tokens.insert(tokens.end(), more.begin(), more.end());
-    if (tokens.empty()) continue;
+    if (tokens.empty() || (more.empty() && !may_have_data)) continue;
     ComposeRequest here = request;
     here.tokens.insert(here.tokens.end(), tokens.begin(), tokens.end());
     if (VerdictOf(CheckConfig(here, registries, place_world)) == ConfigVerdict::kRuns) return tokens;

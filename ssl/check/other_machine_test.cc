@@ -86,8 +86,7 @@ TEST_F(OtherMachineTest, SeveralNodesAreNoMistake_AndTheTokensThatRunItHereAreTo
   EXPECT_THAT(report.mistakes, IsEmpty());
   EXPECT_EQ(VerdictOf(report), ConfigVerdict::kIncomplete);
   EXPECT_EQ(report.missing_nodes,
-            "command line:2: config.DISTRIBUTED.RUN_ID (not set) is \"auto\", expected ... "
-            "(config.DISTRIBUTED.NUM_NODES)");
+            "config.DISTRIBUTED.RUN_ID (not set) is \"auto\", expected ... (config.DISTRIBUTED.NUM_NODES)");
   report.tokens_for_here = FindTokensForHere(request_, registries_, &PlaceHere, report);
   EXPECT_THAT(FormatReport(report), HasSubstr("to run it here, add:\n  config.DISTRIBUTED.NUM_NODES=1 "
                                               "config.DISTRIBUTED.NUM_PROC_PER_NODE=1\n"));
@@ -97,10 +96,16 @@ TEST_F(OtherMachineTest, SeveralNodesAreNoMistake_AndTheTokensThatRunItHereAreTo
 
 TEST_F(OtherMachineTest, DataThatAreElsewhere_AreReplacedBySyntheticOnes) {
   request_.tokens = {"config=test/swav_tiny", "config.DATA.TRAIN.DATA_SOURCES=[disk_filelist]",
-                     "config.DATA.TRAIN.DATASET_NAMES=[imagenet1k_filelist]"};
+                     "config.DATA.TRAIN.DATASET_NAMES=[imagenet1k_filelist]", "config.DISTRIBUTED.NUM_PROC_PER_NODE=2"};
   const ConfigReport report = CheckConfig(request_, registries_, &PlaceHere);
   EXPECT_EQ(VerdictOf(report), ConfigVerdict::kIncomplete) << FormatReport(report);
-  const std::vector<std::string> tokens = FindTokensForHere(request_, registries_, &PlaceHere, report);
+  int checks = 0;
+  const auto count_and_place = [&checks](ConfigNode* root) {
+    ++checks;
+    return PlaceHere(root);
+  };
+  const std::vector<std::string> tokens = FindTokensForHere(request_, registries_, count_and_place, report);
+  EXPECT_EQ(checks, 1) << "the data are known to be elsewhere";
   EXPECT_THAT(tokens, Contains("config.DATA.TRAIN.DATA_SOURCES=[synthetic]"));
   EXPECT_THAT(ForShell(tokens), HasSubstr("'config.DATA.TRAIN.DATA_SOURCES=[synthetic]'"))
       << "no pattern of file names";

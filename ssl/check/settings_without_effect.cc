@@ -13,6 +13,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
+#include "ssl/check/named_components.h"
 #include "ssl/config/fields.h"
 #include "ssl/config/reader.h"
 #include "ssl/config/same_value.h"
@@ -51,6 +52,17 @@ const std::vector<Condition>& Conditions() {
   };
   return *conditions;
 }
+
+// The section of a loss or a meter that an engine reads, whatever the configuration chooses.
+struct EngineSection {
+  const char* engine;
+  const char* path;
+};
+
+constexpr EngineSection kReadByEngines[] = {
+    {"extract_label_predictions", "METERS.accuracy_list_meter"},
+    {"full_tune", "LOSS.cross_entropy_multiple_output_single_target"},
+};
 
 // Another program's trunk or optimizer may read what ours does not.
 bool IsOurs(const ConfigNode& value, const Names& known) {
@@ -121,8 +133,13 @@ class KeysOf : public FieldVisitor {
 
 class Finder {
  public:
-  Finder(const ConfigNode& config, const Registries& registries)
-      : config_(config), registries_(registries), defaults_(registries.options.Defaults()) {}
+  Finder(const ConfigNode& root, const Registries& registries)
+      : config_(*root.Find("config")), registries_(registries), defaults_(registries.options.Defaults()) {
+    const Names engines = EngineNames(root);
+    for (const auto& [engine, path] : kReadByEngines) {
+      if (std::find(engines.begin(), engines.end(), engine) != engines.end()) read_.insert(path);
+    }
+  }
 
   std::vector<std::string> Take() { return std::move(found_); }
 
@@ -221,7 +238,7 @@ class Finder {
   void Report(const std::string& path, const std::string& reason, absl::string_view decider = "") {
     const ConfigNode* node = config_.FindPath(path);
     const ConfigNode* by_default = defaults_.FindPath(path);
-    if (node == nullptr || by_default == nullptr || path == decider) return;
+    if (node == nullptr || by_default == nullptr || path == decider || read_.count(path) > 0) return;
     if (node->is_map() && !by_default->entries().empty()) {
       for (const auto& [key, value] : node->entries()) Report(JoinPath(path, key), reason, decider);
       return;
@@ -235,14 +252,15 @@ class Finder {
   const ConfigNode& config_;
   const Registries& registries_;
   const ConfigNode defaults_;
+  std::set<std::string> read_;  // sections, by engines
   std::set<std::string> seen_;
   std::vector<std::string> found_;
 };
 
 }  // namespace
 
-std::vector<std::string> SettingsWithoutEffect(const ConfigNode& config, const Registries& registries) {
-  Finder finder(config, registries);
+std::vector<std::string> SettingsWithoutEffect(const ConfigNode& root, const Registries& registries) {
+  Finder finder(root, registries);
   finder.FindUnchosen();
   finder.FindSwitchedOff();
   finder.FindUnread();

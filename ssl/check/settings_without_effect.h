@@ -20,8 +20,9 @@ namespace ssl {
 //   "adam, adamw: ...",
 // - a section whose switch is off, or whose trunk is not chosen.
 // What stands in one file with a switch that is off is left out.
-// config: the tree under "config" as composed, with all defaults, before it is resolved; values have the right types.
-std::vector<std::string> SettingsWithoutEffect(const ConfigNode& config, const Registries& registries);
+// What an engine of the command reads whatever is chosen counts.
+// root: {engine_name, config} as composed, with all defaults, before it is resolved; values have the right types.
+std::vector<std::string> SettingsWithoutEffect(const ConfigNode& root, const Registries& registries);
 
 }  // namespace ssl
 

@@ -2,12 +2,17 @@
 #include "ssl/check/settings_without_effect.h"
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "ssl/builtins.h"
 #include "ssl/check/check_config.h"
 #include "ssl/check/testing/check_tokens.h"
+#include "ssl/config/compose.h"
+#include "ssl/core/registries.h"
+#include "ssl/testing/status_matchers.h"
 
 namespace ssl {
 namespace {
@@ -57,6 +62,23 @@ TEST(SettingsWithoutEffectTest, WhatCountsAndWhatIsTheDefaultAnyway_IsQuiet) {
                           "config.HOOKS.EMA_MODEL.SAVE_EMA_MODEL=True", "config.HOOKS.EMA_MODEL.DECAY=0.9",
                           "config.LOSS.moco_loss.temperature=0.20", "config.OPTIMIZER.larc_config.clip=False"}),
               IsEmpty());
+}
+
+TEST(SettingsWithoutEffectTest, SectionThatAnEngineOfTheCommandReads_IsQuiet) {
+  Registries registries;
+  ASSERT_OK(RegisterBuiltins(&registries));
+  ComposeRequest request = MakeRunRequest(registries);
+  request.search_dirs = {"configs", "."};
+  for (const auto& [engine, token] :
+       {std::pair("full_tune", "config.LOSS.cross_entropy_multiple_output_single_target.label_smoothing=0.1"),
+        std::pair("extract_label_predictions", "config.METERS.accuracy_list_meter.topk_values=[2]")}) {
+    for (const bool reads : {false, true}) {
+      request.tokens = {"config=test/swav_tiny", token};
+      if (reads) request.tokens.push_back(std::string("engine_name=[train,") + engine + "]");
+      ASSERT_OK_AND_ASSIGN(const ComposedConfig composed, Compose(request));
+      EXPECT_EQ(SettingsWithoutEffect(composed.root, registries).size(), reads ? 0u : 1u) << token;
+    }
+  }
 }
 
 }  // namespace

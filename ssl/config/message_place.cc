@@ -26,9 +26,19 @@ absl::string_view KeyAt(absl::string_view text) {
   return key;
 }
 
-// "file:line: " at the beginning, or a place in parentheses further on.
+// Whether `file` stands anywhere in it with a number behind, as "command line:2" does.
+bool NamesLineOf(absl::string_view file, absl::string_view line) {
+  for (size_t at = line.find(file); at != line.npos; at = line.find(file, at + 1)) {
+    const absl::string_view rest = line.substr(at + file.size());
+    if (!rest.empty() && absl::ascii_isdigit(static_cast<unsigned char>(rest[0]))) return true;
+  }
+  return false;
+}
+
+// "file:line: " or "command line: " at the beginning, or a place in parentheses further on.
 bool HasPlace(absl::string_view line) {
-  if (absl::StrContains(line, "command line") || absl::StrContains(line, ".yaml:")) return true;
+  if (absl::StartsWith(line, "command line: ")) return true;
+  if (NamesLineOf("command line:", line) || NamesLineOf(".yaml:", line)) return true;
   const absl::string_view first = line.substr(0, line.find(": "));
   const size_t colon = first.rfind(':');
   return first.size() < line.size() && colon != first.npos && colon + 1 < first.size() &&
@@ -40,21 +50,20 @@ bool HasPlace(absl::string_view line) {
 std::string WithPlaceOfKey(absl::string_view line, const ConfigNode& root) {
   if (HasPlace(line)) return std::string(line);
   absl::ConsumePrefix(&line, kNoPlace);
-  std::string text(line);
   bool is_subject = true;
   for (size_t at = line.find(kRoot); at != line.npos; at = line.find(kRoot, at + 1)) {
     if (at > 0 && (IsPartOfAKey(line[at - 1]) || line[at - 1] == '/')) continue;
     const absl::string_view key = KeyAt(line.substr(at));
+    const absl::string_view rest = line.substr(at + key.size());
     const ConfigNode* node = root.FindPath(key);
-    if (node == nullptr) continue;
-    if (!node->location().file.empty()) return absl::StrCat(node->location().ToString(), ": ", text);
-    const size_t end = at + key.size();
-    if (is_subject && !node->is_map() && absl::StartsWith(line.substr(end), " is ")) {
-      text = absl::StrCat(line.substr(0, end), " (not set)", line.substr(end));
+    if (node == nullptr || absl::StartsWith(rest, "=")) continue;  // the latter is what to type
+    if (!node->location().file.empty()) return absl::StrCat(node->location().ToString(), ": ", line);
+    if (is_subject && !node->is_map() && absl::StartsWith(rest, " is ")) {
+      return absl::StrCat(line.substr(0, at + key.size()), " (not set)", rest);
     }
     is_subject = false;
   }
-  return text;
+  return std::string(line);
 }
 
 }  // namespace ssl

@@ -15,8 +15,9 @@
 
 namespace ssl {
 
-// `line` behind the place of the first key in it, "config.A.B", that stands in a file or on the command line. A line
-// that has a place stays as it is. The subject of a line ("config.A.B is 2") that nobody set is marked as "(not set)".
+// `line` behind the place of the first key in it, "config.A.B", that stands in a file or on the command line; what to
+// type, "config.A.B=2", is no such key. A line that has a place stays as it is. The subject of a line ("config.A.B is
+// 2") that nobody set is marked as "(not set)", and the line gets no place: another key's would pass for its own.
 // root: {config: ...}.
 std::string WithPlaceOfKey(absl::string_view line, const ConfigNode& root);
 

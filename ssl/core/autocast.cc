@@ -1,14 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/core/autocast.h"
-#include "ssl/base/accelerator_type.h"
 
 #include <ATen/autocast_mode.h>
+
+#include "ssl/base/accelerator_type.h"
 
 namespace ssl {
 
 Autocast CurrentAutocast() {
   if (!at::autocast::is_autocast_enabled(at::kCPU)) return Autocast::kOff;
   return at::autocast::get_autocast_dtype(at::kCPU) == at::kHalf ? Autocast::kFloat16 : Autocast::kBFloat16;
+}
+
+at::Tensor CastByAutocast(const at::Tensor& tensor) {
+  if (!at::autocast::is_autocast_enabled(at::kCPU)) return tensor;
+  return at::autocast::cached_cast(at::autocast::get_autocast_dtype(at::kCPU), tensor, at::kCPU);
 }
 
 AutocastScope::Setting AutocastScope::Get(c10::DeviceType device) {

@@ -101,6 +101,120 @@ TEST_F(DataIdentityTest, FolderThatWasMoved_GoesOnWhereItsSamplesAreTheSame) {
   EXPECT_FALSE(resume(there, 7, false).ok());
 }
 
+// Training samples of one name, in `paths`.
+class DataPlacesTest : public DataIdentityTest {
+ protected:
+  static RunIdentity IdentityIn(const ConfigNode& config, const OptionCatalog& catalog) {
+    RunIdentity identity(config, catalog, {});
+    identity.AddCount("DATA.TRAIN.num_samples", 1);
+    identity.SetSamples(Samples({{7, "0.jpg"}}));
+    return identity;
+  }
+  static ConfigNode DataIn(const std::vector<std::string>& paths) {
+    ConfigNode config = ConfigNode::Map();
+    config.SetPath("DATA.TRAIN.DATA_PATHS", ConfigNode::FromStrings(paths));
+    return config;
+  }
+  std::string Saved(const std::vector<std::string>& paths) {
+    const ConfigNode config = DataIn(paths);
+    return IdentityIn(config, catalog_).ToJson();
+  }
+  // As older versions have saved it.
+  static std::string OlderSaved(const std::string& text) {
+    return absl::StrCat(R"({"format_version": 1, "settings": {"DATA.TRAIN.DATA_PATHS": ")", text,
+                        R"("}, "counts": {"DATA.TRAIN.num_samples": 1, "DATA.TRAIN.samples": ")",
+                        Samples({{7, "0.jpg"}}).ToString(), "\"}}");
+  }
+  absl::Status Resume(const std::string& json, const std::vector<std::string>& paths) {
+    const ConfigNode config = DataIn(paths);
+    return IdentityIn(config, catalog_).CheckResume(json, "step_7", &changes_);
+  }
+  static std::string NewFolder(const std::string& name) {
+    return std::filesystem::canonical(MakeTempDir(name)).string();
+  }
+};
+
+TEST_F(DataPlacesTest, FolderOfAnyName_IsMovedOnlyWhenItIsGone) {
+  for (const char* name :
+       {"photos, a", "photos [a]", "photos {a}", "a: b", "it's", "\"", "x # y", "a\\n", "gr\xfc", "~"}) {
+    const std::string folder = NewFolder("there");
+    const std::string there = absl::StrCat(folder, "/", name);
+    const std::string copy = folder + "/copy, b";
+    std::filesystem::create_directory(there);
+    const std::string json = Saved({there});
+    EXPECT_OK(Resume(json, {there + "/"})) << name;
+    EXPECT_FALSE(Resume(json, {copy}).ok()) << name;
+    std::filesystem::remove(there);
+    EXPECT_OK(Resume(json, {copy})) << name;
+  }
+}
+
+TEST_F(DataPlacesTest, NamesThatAreNoUtf8_AreToldApart) {
+  const std::string folder = NewFolder("there");
+  for (const char* name : {"/gr\xfc", "/gr\xe4"}) std::filesystem::create_directory(folder + name);
+  EXPECT_THAT(
+      Resume(Saved({folder + "/gr\xfc"}), {folder + "/gr\xe4"}),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               HasSubstr(absl::StrCat("[", folder, "/gr\\374] in the checkpoint, [", folder, "/gr\\344] now"))));
+}
+
+TEST_F(DataPlacesTest, RelativePath_IsThatOfItsWorkingDirectory) {
+  const std::filesystem::path began = std::filesystem::current_path();
+  const std::string first = NewFolder("first");
+  const std::string second = NewFolder("second");
+  for (const std::string& folder : {first, second}) std::filesystem::create_directory(folder + "/photos");
+  std::filesystem::current_path(first);
+  const std::string json = Saved({"photos"});
+  for (const std::string& same : {std::string("photos"), std::string("./photos/"), first + "/photos"}) {
+    EXPECT_OK(Resume(json, {same}));
+  }
+  std::filesystem::current_path(second);
+  EXPECT_OK(Resume(json, {first + "/photos"}));
+  EXPECT_FALSE(Resume(json, {second + "/photos"}).ok());
+  EXPECT_THAT(Resume(json, {"photos"}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr(absl::StrCat("DATA.TRAIN.DATA_PATHS: [", first, "/photos] in the checkpoint, [",
+                                                    second, "/photos] now")),
+                             HasSubstr("ALLOW_CHANGES=[DATA.TRAIN.DATA_PATHS]"))));
+  std::filesystem::remove(first + "/photos");
+  EXPECT_OK(Resume(json, {second + "/photos"}));
+  EXPECT_OK(Resume(json, {"photos"}));
+  std::filesystem::current_path(began);
+}
+
+TEST_F(DataPlacesTest, ShardsOfAPattern_AreMovedWhenNoneIsThere) {
+  const std::string folder = NewFolder("shards");
+  for (const char* name : {"/train-000.tar", "/val-000.tar"}) std::filesystem::create_directory(folder + name);
+  const std::string json = Saved({folder + "/train-{000..009}.tar"});
+  EXPECT_OK(Resume(json, {folder + "/./train-{000..009}.tar"}));
+  EXPECT_FALSE(Resume(json, {"/elsewhere/train-{000..009}.tar"}).ok());
+  std::filesystem::remove(folder + "/train-000.tar");
+  EXPECT_OK(Resume(json, {"/elsewhere/train-{000..009}.tar"}));
+}
+
+TEST_F(DataPlacesTest, OlderCheckpoint_HasMovedOnlyWhereItsTextTellsThePlace) {
+  EXPECT_OK(Resume(OlderSaved("[/no/such/folder, /no/other]"), {"/elsewhere"}));
+  for (const char* text :
+       {"[no_such]", "[/no/such, a]", "[/no/{000..009}.tar]", "[/no/gr\xEF\xBF\xBD]", "[/no, \\\"\\\"]"}) {
+    EXPECT_FALSE(Resume(OlderSaved(text), {"/elsewhere"}).ok()) << text;
+  }
+  EXPECT_OK(Resume(OlderSaved("[/no/photos, a]"), {"/no/photos, a"})) << "it wrote no quotes";
+  EXPECT_OK(Resume(OlderSaved("[/tmp/{0..9}.tar]"), {"/tmp/{0..9}.tar"}));
+  EXPECT_OK(Resume(OlderSaved("[photos]"), {"./photos/"}));
+}
+
+TEST_F(DataIdentityTest, ClassesOfAnOlderCheckpoint_HadNoQuotes) {
+  const ConfigNode config = Parsed("DATA: {TRAIN: {DROP_LAST: True}}");
+  const std::string json =
+      R"({"format_version": 1, "settings": {"DATA.TRAIN.DROP_LAST": "true"},
+          "counts": {"DATA.TRAIN.classes": "[ant, bee, or wasp]"}})";
+  RunIdentity now(config, catalog_, {});
+  now.SetClasses({"ant", "bee, or wasp"});
+  EXPECT_OK(now.CheckResume(json, "step_7", &changes_));
+  EXPECT_OK(RunIdentity::CheckClasses({"ant", "bee, or wasp"}, "config.DATA.TRAIN", json, "step_7"));
+  EXPECT_FALSE(RunIdentity::CheckClasses({"ant", "wasp"}, "config.DATA.TRAIN", json, "step_7").ok());
+}
+
 TEST_F(DataIdentityTest, CheckClasses_ComparesThoseOfATrainedNetwork) {
   const ConfigNode config = Parsed("DATA: {TRAIN: {DROP_LAST: True}}");
   RunIdentity saved(config, catalog_, {});

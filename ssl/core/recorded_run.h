@@ -8,6 +8,9 @@
 #include <optional>
 #include <string>
 
+#include "absl/status/status.h"
+#include "ssl/config/node.h"
+#include "ssl/core/registries.h"
 #include "ssl/core/saved_settings.h"
 #include "ssl/io/file_system.h"
 
@@ -22,6 +25,10 @@ struct RecordedRun {
 // Reads the newest checkpoint in `run_directory` that tells its settings; its tensors are not looked at. There is none
 // where no run lies.
 std::optional<RecordedRun> FindRecordedRun(const std::string& run_directory, FileSystem& file_system);
+
+// A resolver (registries.h). GRAY_16_BIT that nobody sets is what the run that lies in CHECKPOINT.DIR had, unless it is
+// removed; a run from before there was the key made grey values above 255 white.
+absl::Status ResolveGrey16(const Registries& registries, ConfigNode* config);
 
 }  // namespace ssl
 

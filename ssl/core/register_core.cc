@@ -8,6 +8,7 @@
 #include "ssl/core/core_options.h"
 #include "ssl/core/cuda_graph.h"
 #include "ssl/core/graph_train_step.h"
+#include "ssl/core/recorded_run.h"
 #include "ssl/core/standard_train_step.h"
 #include "ssl/core/world_options.h"
 
@@ -27,6 +28,7 @@ struct FileOptions : public Options {
 
 absl::Status RegisterCore(Registries* registries) {
   if (!registries->AddPackage("core")) return absl::OkStatus();
+  registries->resolvers.push_back(&ResolveGrey16);
   OptionCatalog& options = registries->options;
   SSL_RETURN_IF_ERROR(options.Add("", [] { return std::make_unique<RunOptions>(); }));
   SSL_RETURN_IF_ERROR(options.Add("", [] { return std::make_unique<FileOptions>(); }));

@@ -39,6 +39,8 @@ bool DecidesUpdates(absl::string_view key) {
   return (absl::StartsWith(key, "DATA.TRAIN.") && key != "DATA.TRAIN.TRANSFORMS") || key == kBatchesPerUpdate;
 }
 
+bool NamesTrainingData(absl::string_view key) { return absl::StartsWith(key, "DATA.TRAIN.") && NamesPaths(key); }
+
 // The number at `key`, which may be any that a file says; a run whose options do not have the key has the default.
 double CountIn(const Settings& settings, const std::string& key, int64_t by_default) {
   const auto value = settings.find(key);
@@ -60,26 +62,31 @@ RunIdentity::RunIdentity(const ConfigNode& config, const OptionCatalog& catalog,
   SettleAmpDtype(catalog_.Defaults(), &settings_);
 }
 
-void RunIdentity::SetClasses(const std::vector<std::string>& names) {
-  if (!names.empty()) classes_ = SettingText(ConfigNode::FromStrings(names));
-}
+void RunIdentity::SetClasses(const std::vector<std::string>& names) { classes_ = ConfigNode::FromStrings(names); }
 
 std::string RunIdentity::ToJson() const {
   JsonTree::Object settings;
-  for (const auto& [key, value] : settings_) settings.emplace_back(key, JsonTree(value));
+  JsonTree::Object places;
+  for (const auto& [key, value] : settings_) {
+    absl::string_view name = key;
+    const bool is_place = absl::ConsumeSuffix(&name, kPlaces);
+    (is_place ? places : settings).emplace_back(std::string(name), is_place ? *ParseJson(value) : JsonTree(value));
+  }
   JsonTree::Object counts;
   for (const auto& [name, count] : counts_) counts.emplace_back(name, JsonTree(static_cast<uint64_t>(count)));
   JsonTree::Object root;
   root.emplace_back("format_version", JsonTree(kSettingsFormatVersion));
   root.emplace_back("settings", JsonTree(std::move(settings)));
-  if (!classes_.empty()) counts.emplace_back(std::string(kClasses), JsonTree(classes_));
+  if (!classes_.items().empty()) counts.emplace_back(std::string(kClasses), JsonTree(SettingText(classes_)));
   if (!samples_.parts.empty()) counts.emplace_back(std::string(kSamples), JsonTree(samples_.ToString()));
   root.emplace_back("counts", JsonTree(std::move(counts)));
+  root.emplace_back("places", JsonTree(std::move(places)));
   return WriteJson(JsonTree(std::move(root)));
 }
 
 // What a run that did not know the key had for it.
 std::string RunIdentity::DefaultOf(const std::string& key) const {
+  if (absl::EndsWith(key, kGrey16)) return kGrey16BeforeTheKey;
   const ConfigNode& defaults = catalog_.Defaults();
   const ConfigNode* value = defaults.FindPath(key);
   return value == nullptr ? kNotSet : SettingText(*value);
@@ -112,15 +119,14 @@ absl::StatusOr<RunIdentity::Settings> RunIdentity::Parse(absl::string_view json,
 RunIdentity::Settings RunIdentity::Counted() const {
   Settings counted;
   for (const auto& [name, count] : counts_) counted[name] = absl::StrCat(count);
-  if (!classes_.empty()) counted[std::string(kClasses)] = classes_;
+  if (!classes_.items().empty()) counted[std::string(kClasses)] = SettingText(classes_);
   if (!samples_.parts.empty()) counted[std::string(kSamples)] = samples_.ToString();
   return counted;
 }
 
 // Before the data is opened, whether its samples are the same is not known yet.
 bool RunIdentity::IsMoved(const Difference& difference, const Settings& saved) const {
-  const bool names_data = absl::StartsWith(difference.key, "DATA.TRAIN.") && NamesPaths(difference.key);
-  if (!names_data || !PathsAreGone(difference.saved)) return false;
+  if (!NamesTrainingData(difference.key) || !PlacesAreGone(saved, difference.key)) return false;
   const auto samples = saved.find(std::string(kSamples));
   return counts_.empty() || (samples != saved.end() && samples->second == samples_.ToString());
 }
@@ -159,11 +165,15 @@ bool RunIdentity::IsSameRun(absl::string_view json, absl::string_view acted, con
   });
 }
 
-bool RunIdentity::IsSame(const std::string& key, const std::string& saved, const std::string& now) const {
-  if (saved == now) return true;
-  if (NamesPaths(key) && WithNormalPaths(saved) == WithNormalPaths(now)) return true;
-  const ConfigNode* node = config_.FindPath(key);
-  return node != nullptr && IsSavedAsWritten(*node, saved);
+bool RunIdentity::IsSame(const std::string& key, const Settings& saved, const std::string& before,
+                         const std::string& now) const {
+  const ConfigNode* node = key == kClasses ? &classes_ : config_.FindPath(key);
+  if (node == nullptr) return before == now;
+  if (NamesPaths(key) && NamesSamePlaces(saved, key, *node)) return true;
+  // The same relative path is another folder in another working directory, unless that was moved with its folders.
+  const bool tells_places = saved.count(absl::StrCat(key, kPlaces)) > 0;
+  if (tells_places && NamesTrainingData(key) && !PlacesAreGone(saved, key)) return false;
+  return before == now || (!tells_places && IsSavedAsWritten(*node, before));
 }
 
 RunIdentity::Difference RunIdentity::Describe(const std::string& key, const std::string& saved,
@@ -205,9 +215,12 @@ std::vector<RunIdentity::Difference> RunIdentity::Differences(const Settings& sa
   if (!are_as_many) keys.erase(std::string(kSamples));  // the number says that they are others
   std::vector<Difference> differences;
   for (const std::string& key : keys) {
+    if (absl::EndsWith(key, kPlaces)) continue;
     const std::string before = saved.count(key) > 0 ? saved.at(key) : DefaultOf(key);
     const std::string after = now.count(key) > 0 ? now.at(key) : kNotSet;
-    if (!IsSame(key, before, after)) differences.push_back(Describe(key, before, after));
+    if (IsSame(key, saved, before, after)) continue;
+    differences.push_back(before == after ? Describe(key, PlacesForMessage(saved, key), PlacesForMessage(now, key))
+                                          : Describe(key, before, after));
   }
   return differences;
 }
@@ -227,8 +240,11 @@ absl::Status RunIdentity::CheckClasses(const std::vector<std::string>& names, ab
                                        absl::string_view json, absl::string_view origin) {
   SSL_ASSIGN_OR_RETURN(const Settings saved, ParseSavedSettings(json, /*with_counts=*/true, origin));
   const auto trained = saved.find(std::string(kClasses));
-  const std::string now = SettingText(ConfigNode::FromStrings(names));
-  if (trained == saved.end() || trained->second == now) return absl::OkStatus();
+  const ConfigNode classes = ConfigNode::FromStrings(names);
+  const std::string now = SettingText(classes);
+  if (trained == saved.end() || trained->second == now || IsSavedAsWritten(classes, trained->second)) {
+    return absl::OkStatus();
+  }
   return absl::InvalidArgumentError(absl::StrCat(origin, ": the outputs of the network are the classes ",
                                                  QuotedDifference(trained->second, now), ", and those of ", section,
                                                  " are ", QuotedDifference(now, trained->second),

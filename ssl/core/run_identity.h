@@ -67,17 +67,18 @@ class RunIdentity {
     updates_of_run_ = of_run;
   }
 
-  // {"format_version": 1, "settings": {"OPTIMIZER.num_epochs": "100", ...}, "counts": {...}}: one text for one
-  // identity.
+  // {"format_version": 1, "settings": {"OPTIMIZER.num_epochs": "100", ...}, "counts": {...}, "places": {
+  // "DATA.TRAIN.DATA_PATHS": ["/data/photos"], ...}}: one text for one identity.
   std::string ToJson() const;
 
   // OK when the run that saved `json` at `iteration` may go on as this one; settings that may change and did are
   // appended to `changes`, a line with both values for each. InvalidArgument names every other difference with both
   // values, the place of the new one, and what a user can do (resume_refusal.h). `origin` (the path of the checkpoint's
   // file) opens the message. DataLoss for a text that ToJson did not write. Counts are compared when this object has
-  // any: before the data is opened, there are none. Paths are compared as places; a folder that was moved, so that
-  // nothing is where it was, may be another one where its samples are the same. Another number of ranks has to take as
-  // many samples in an update, by other batches or another accumulation of their gradients, which may change then.
+  // any: before the data is opened, there are none. Paths are compared as places, those of training data even where
+  // their texts are equal; a folder that was moved, so that nothing is where it was, may be another one where its
+  // samples are the same. Another number of ranks has to take as many samples in an update, by other batches or another
+  // accumulation of their gradients, which may change then.
   absl::Status CheckResume(absl::string_view json, absl::string_view origin, std::vector<std::string>* changes,
                            const RankCounts& ranks = {}, int64_t iteration = 0) const;
 
@@ -113,7 +114,7 @@ class RunIdentity {
   // The counted things, by name.
   Settings Counted() const;
   std::vector<Difference> Differences(const Settings& saved) const;
-  bool IsSame(const std::string& key, const std::string& saved, const std::string& now) const;
+  bool IsSame(const std::string& key, const Settings& saved, const std::string& before, const std::string& now) const;
   Difference Describe(const std::string& key, const std::string& saved, const std::string& now) const;
   // True when the folder of the data was moved: all else of it is the same, as far as that is known.
   bool IsMoved(const Difference& difference, const Settings& saved) const;
@@ -131,8 +132,8 @@ class RunIdentity {
   const std::vector<std::string> allow_changes_;
   Settings settings_;
   std::map<std::string, int64_t> counts_;
-  int64_t updates_of_run_ = 0;  // 0: not known
-  std::string classes_;         // as YAML on one line; "" when not told
+  int64_t updates_of_run_ = 0;               // 0: not known
+  ConfigNode classes_ = ConfigNode::List();  // empty when not told
   SampleDigest samples_;
   std::string misfit_;
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/data/shared_images.h"
 
+#include <filesystem>
 #include <string>
 #include <utility>
 #include <vector>
@@ -8,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
+#include "ssl/io/atomic_file.h"
 #include "ssl/io/file_system.h"
 #include "ssl/testing/status_matchers.h"
 #include "ssl/testing/temp_dir.h"
@@ -49,10 +51,53 @@ TEST(SharedImagesTest, FilesAreCompared_HoweverTheirFoldersAreSpelled) {
   EXPECT_EQ(CountSharedImages(train, Files({})), 0);
 }
 
+TEST(SharedImagesTest, LinksToFolders_AreTheFolders) {
+  const std::string root = MakeTempDir("shared");
+  ASSERT_OK(PosixFileSystem().CreateDirectories(root + "/photos/ant"));
+  ASSERT_OK(PosixFileSystem().CreateDirectories(root + "/other"));
+  std::filesystem::create_directory_symlink("photos", root + "/link");
+  std::filesystem::create_directory_symlink("../photos/ant", root + "/other/bee");
+  std::filesystem::create_directory_symlink("loop", root + "/loop");
+  const Files train({root + "/photos/ant/1.jpg", root + "/loop/x/1.jpg"});
+  EXPECT_EQ(CountSharedImages(train, Files({root + "/link/ant/1.jpg", root + "/other/bee/../ant/1.jpg"})), 2);
+  EXPECT_EQ(CountSharedImages(train, Files({root + "/loop/x/1.jpg", root + "/loop/1.jpg"})), 1);
+  EXPECT_EQ(CountSharedImages(train, Files({root + "//photos/ant//1.jpg", root + "/photos/bee/1.jpg"})), 1);
+}
+
+TEST(SharedImagesTest, PathsWithoutAFolder_BeginInTheWorkingDirectory) {
+  const std::string here = std::filesystem::current_path().string();
+  EXPECT_EQ(CountSharedImages(Files({"1.jpg", "x/1.jpg"}), Files({here + "/1.jpg", here + "/./x/1.jpg", "/1.jpg"})), 2);
+}
+
+TEST(SharedImagesTest, NamesWithinATarFile_AreTakenAsTheyAre) {
+  const std::string root = MakeTempDir("shared");
+  ASSERT_OK(WriteFileAtomically(PosixFileSystem(), root + "/x.tar", "tar"));
+  const Files train({root + "/x.tar/a/0.png", root + "/x.tar/./a/1.png", root + "/x.tar/../2.png"});
+  EXPECT_EQ(CountSharedImages(train, Files({root + "/./x.tar/a/0.png"})), 1);
+  EXPECT_EQ(CountSharedImages(train, Files({root + "/x.tar/a/1.png", root + "/2.png"})), 0);
+}
+
+// As several sources have, of which some are arrays.
+TEST(SharedImagesTest, ImagesWithoutAPath_AreNotEachOther) {
+  EXPECT_EQ(CountSharedImages(Files({"a/1.jpg", "", ""}), Files({"a/1.jpg", "", "a/2.jpg"})), 1);
+  EXPECT_EQ(CountSharedImages(Files({"", "a/1.jpg"}), Files({"", "", "a/1.jpg"})), 1);
+  EXPECT_EQ(CountSharedImages(Files({"", ""}), Files({"", ""})), 0);
+}
+
 TEST(SharedImagesTest, ArraysAreCompared_ByWhatTellsThemApart) {
   EXPECT_EQ(CountSharedImages(Arrays(5, "a"), Arrays(5, "a")), 5);
   EXPECT_EQ(CountSharedImages(Arrays(5, "a"), Arrays(5, "b")), 0);
-  EXPECT_EQ(CountSharedImages(Arrays(5, "a"), Arrays(4, "a")), 0);
+  EXPECT_EQ(CountSharedImages(Arrays(5, "a"), Arrays(4, "a")), 4);
+}
+
+// A checksum of few bits is equal for some of many images.
+TEST(SharedImagesTest, EqualIdentitiesAtOtherPositions_AreOfOtherImages) {
+  class Shifted : public Arrays {
+   public:
+    Shifted() : Arrays(5, "a") {}
+    std::string SampleIdentity(int64_t index) const override { return Arrays::SampleIdentity((index + 1) % 5); }
+  };
+  EXPECT_EQ(CountSharedImages(Arrays(5, "a"), Shifted()), 0);
 }
 
 TEST(SharedImagesTest, SentenceIsForSomeOnly) {

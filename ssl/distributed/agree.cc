@@ -27,6 +27,7 @@ namespace {
 
 constexpr char kCauseStop[] = "stop";                             // of another rank
 constexpr char kDetailSaidBy[] = "ssl/said_by";                   // a rank of this host
+constexpr char kDetailAgreed[] = "ssl/agreed";                    // by all ranks; "1"
 constexpr int64_t kAtWork = std::numeric_limits<int64_t>::max();  // a mark before all others
 // Of ranks at work. A fraction of the shortest time that an operation waits, which is a second.
 constexpr absl::Duration kMeetingPeriod = absl::Milliseconds(250);
@@ -64,12 +65,8 @@ absl::StatusOr<int64_t> MeetUntilDone(const std::shared_future<int64_t>& mark, C
   }
 }
 
-// Of `status`, this rank's, and the largest mark of all ranks, what AgreeOnStatus says.
-absl::Status Conclude(const absl::Status& status, const absl::StatusOr<int64_t>& largest, absl::string_view what,
-                      Communicator& communicator) {
-  if (!largest.ok()) return status.ok() ? largest.status() : status;
-  if (*largest == 0) return absl::OkStatus();
-  const Outcome outcome = OutcomeOf(*largest, communicator.size());
+// Of `status`, this rank's, and what came of the work, not OK on all ranks.
+absl::Status Tell(const absl::Status& status, Outcome outcome, absl::string_view what, Communicator& communicator) {
   const std::string here = absl::StrCat(" (on ", HostName("unknown"), "): ");
   const std::string own = absl::StrCat(here, status.message());
   std::string said = own;
@@ -86,6 +83,14 @@ absl::Status Conclude(const absl::Status& status, const absl::StatusOr<int64_t>&
       absl::AbortedError(absl::StrCat(what, " failed on rank ", outcome.rank, told.ok() ? said : ""));
   return told.ok() && absl::StartsWith(said, here) ? WithDetail(heard, kDetailSaidBy, absl::StrCat(outcome.rank))
                                                    : heard;
+}
+
+// Of `status`, this rank's, and the largest mark of all ranks, what AgreeOnStatus says.
+absl::Status Conclude(const absl::Status& status, const absl::StatusOr<int64_t>& largest, absl::string_view what,
+                      Communicator& communicator) {
+  if (!largest.ok()) return status.ok() ? largest.status() : status;
+  if (*largest == 0) return absl::OkStatus();
+  return WithDetail(Tell(status, OutcomeOf(*largest, communicator.size()), what, communicator), kDetailAgreed, "1");
 }
 
 // Operations run on it.
@@ -131,6 +136,8 @@ absl::Status OnRankZero(absl::FunctionRef<absl::Status()> work, absl::string_vie
 
 // Also of another rank's failure that a rank of this host says.
 bool IsSaidOnThisHost(const absl::Status& status) { return !DetailOf(status, kDetailSaidBy).empty(); }
+
+bool IsKnownToAllRanks(const absl::Status& status) { return !DetailOf(status, kDetailAgreed).empty(); }
 
 bool IsStopOfAnotherRank(const absl::Status& status) {
   return absl::IsCancelled(status) && DetailOf(status, kDetailCause) == kCauseStop;

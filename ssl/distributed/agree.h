@@ -37,6 +37,10 @@ absl::Status OnRankZero(absl::FunctionRef<absl::Status()> work, absl::string_vie
 // the same words: said once, they are enough.
 bool IsSaidOnThisHost(const absl::Status& status);
 
+// Whether `status` is an error of one of these three: all ranks have met and know of it, and none waits for this one.
+// Annotate keeps that.
+bool IsKnownToAllRanks(const absl::Status& status);
+
 // Whether `status` is the Cancelled of AgreeOnStatus that tells of another rank's stop: nobody need have asked this
 // one.
 bool IsStopOfAnotherRank(const absl::Status& status);

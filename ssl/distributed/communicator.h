@@ -79,7 +79,7 @@ class Communicator {
   virtual absl::StatusOr<std::unique_ptr<Communicator>> Split(int64_t color);
 
   // For a caller that broke off between two operations, where the others cannot be met again: ends this rank's part, so
-  // that the operations in which they wait for it, now or later, fail at once, as if its process had ended. Its own
+  // that the operations in which they wait for it, now or later, fail at once and say `why` where they can. Its own
   // return `why`, an error, from now on. Nothing that was started is left. Not collective. The default does nothing:
   // there is nobody who waits, or nobody who can be told before a timeout.
   virtual void Abort(const absl::Status& why) {}

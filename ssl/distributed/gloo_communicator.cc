@@ -17,6 +17,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "ssl/base/error_detail.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/base/torch_guard.h"
@@ -97,6 +98,9 @@ class GlooCommunicator : public Communicator {
   absl::Status Leave(const std::string& operation, absl::StatusCode code, absl::string_view what,
                      absl::string_view why);
 
+  // How long the others may take to tell what they were doing.
+  absl::Duration Patience() const { return std::min(options_.timeout, kLongestHearing); }
+
   void Reduce(at::Tensor flat, c10d::ReduceOp::RedOpType op);
   void ReduceMax(at::Tensor flat);
   // Sum or maximum; the mean is a sum still.
@@ -134,7 +138,7 @@ absl::Status GlooCommunicator::Leave(const std::string& operation, absl::StatusC
                                      absl::string_view why) {
   // Closed first: ranks that wait for this one learn of the failure now, and can answer the next call.
   group_.reset();
-  const PeerReport known = rendezvous_->ExplainFailure(operation, std::min(options_.timeout, kLongestHearing));
+  const PeerReport known = rendezvous_->ExplainFailure(operation, Patience());
   const std::string event = absl::StrCat(operation, " on rank ", rank(), " of ", size(), " ", what);
   // Who is to blame comes first, and the words of Gloo last.
   failure_ = absl::Status(
@@ -332,6 +336,8 @@ void GlooCommunicator::Abort(const absl::Status& why) {
   if (!failure_.ok()) return;
   group_.reset();
   failure_ = why;
+  const std::string reason = absl::StrReplaceAll(why.message(), {{"\t", " "}, {"\n", " "}});  // one field of the record
+  rendezvous_->ExplainFailure(absl::StrCat("no operation any more: ", reason), Patience());
 }
 
 absl::StatusOr<Device> MakeDevice(const GlooOptions& options) {

@@ -48,9 +48,9 @@ class Rendezvous {
   // for another thread.
   absl::StatusOr<std::unique_ptr<Rendezvous>> Child(absl::string_view name, int64_t rank, int64_t size) const;
 
-  // Tells the other ranks that `operation` has failed on this one, hears from them for at most `patience`, and returns
-  // what is known: which ranks have ended or are stopped (of those on this machine), do not answer, or are in another
-  // operation. To be called once.
+  // Tells the other ranks that `operation` has failed on this one, or that it is in none any more. Hears from them for
+  // at most `patience`, and returns what is known: which ranks have ended or are stopped (of those on this machine), do
+  // not answer, or are in another operation. To be called once.
   PeerReport ExplainFailure(const std::string& operation, absl::Duration patience) const;
 
  private:

@@ -9,6 +9,7 @@
 #include "ssl/config/yaml.h"
 #include "ssl/core/checkpoint_store.h"
 #include "ssl/core/run_identity.h"
+#include "ssl/core/saved_settings.h"
 
 namespace ssl {
 namespace {
@@ -16,6 +17,10 @@ namespace {
 constexpr char kTrainTransforms[] = "DATA.TRAIN.TRANSFORMS";
 constexpr char kTestTransforms[] = "DATA.TEST.TRANSFORMS";
 constexpr char kParamsFile[] = "MODEL.WEIGHTS_INIT.PARAMS_FILE";
+
+bool IsSaved(const ConfigNode& value, const std::string& saved) {
+  return SettingText(value) == saved || IsSavedAsWritten(value, saved);
+}
 
 // The transform of that name as text; "none" without one.
 std::string Conversion(const ConfigNode& transforms, absl::string_view wanted) {
@@ -31,9 +36,9 @@ absl::Status AddConversions(const ConfigNode& config, const RunIdentity& identit
                             absl::string_view origin, std::vector<std::string>* changes) {
   SSL_ASSIGN_OR_RETURN(const std::string text, identity.SavedSetting(kTrainTransforms, json, origin));
   SSL_ASSIGN_OR_RETURN(const std::string now_text, identity.SavedSetting(kTestTransforms, identity.ToJson(), origin));
-  // What cannot be read as YAML again, such as a text with a comma, is not compared.
-  const absl::StatusOr<ConfigNode> saved = ParseYaml(text, std::string(origin), nullptr);
-  const absl::StatusOr<ConfigNode> now = ParseYaml(now_text, std::string(origin), nullptr);
+  // What an older version wrote so that it cannot be read again, such as a text with a comma, is not compared.
+  const absl::StatusOr<ConfigNode> saved = ReadSavedSetting(text, origin);
+  const absl::StatusOr<ConfigNode> now = ReadSavedSetting(now_text, origin);
   if (!saved.ok() || !now.ok() || saved->items().empty() || now->items().empty()) return absl::OkStatus();
   const ConfigNode* node = config.FindPath(kTestTransforms);
   for (const char* name : {"Normalize", "Grayscale"}) {
@@ -51,7 +56,7 @@ absl::Status AddParamsFile(const ConfigNode& config, const RunIdentity& identity
   const ConfigNode* file = config.FindPath(kParamsFile);
   if (file == nullptr || file->text().empty()) return absl::OkStatus();
   SSL_ASSIGN_OR_RETURN(const std::string before, identity.SavedSetting(kParamsFile, json, origin));
-  if (before == FormatValue(*file)) return absl::OkStatus();  // training began with it
+  if (IsSaved(*file, before)) return absl::OkStatus();  // training began with it
   changes->push_back(absl::StrCat(identity.Describe(kParamsFile),
                                   ", and is not read: the checkpoint of the run directory comes first; to evaluate the "
                                   "file, choose another config.CHECKPOINT.DIR"));
@@ -59,6 +64,10 @@ absl::Status AddParamsFile(const ConfigNode& config, const RunIdentity& identity
 }
 
 }  // namespace
+
+absl::StatusOr<ConfigNode> ReadSavedSetting(absl::string_view text, absl::string_view origin) {
+  return NodeOfSaved(text, [&](absl::string_view yaml) { return ParseYaml(yaml, std::string(origin), nullptr); });
+}
 
 absl::StatusOr<std::vector<std::string>> ChangesSinceTraining(const ConfigNode& config, const OptionCatalog& catalog,
                                                               absl::string_view json, absl::string_view origin) {
@@ -94,11 +103,12 @@ absl::Status CheckInitialWeights(const ConfigNode& config, const OptionCatalog& 
   if (!json.ok()) return absl::OkStatus();
   const RunIdentity identity(config, catalog, /*allow_changes=*/{});
   const absl::StatusOr<std::string> before = identity.SavedSetting(key, *json, store.StepDirectory(*newest));
-  const std::string now = FormatValue(*config.FindPath(key));
-  if (!before.ok() || *before == now) return absl::OkStatus();
+  const ConfigNode& now = *config.FindPath(key);
+  if (!before.ok() || IsSaved(now, *before)) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(store.StepDirectory(*newest),
                                                  ": the training began with other weights than those that are there ",
-                                                 "now:\n  ", key, ": ", *before, " in the checkpoint, ", now, " now"));
+                                                 "now:\n  ", key, ": ", *before, " in the checkpoint, ",
+                                                 SettingText(now), " now"));
 }
 
 }  // namespace ssl

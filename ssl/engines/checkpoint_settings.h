@@ -18,6 +18,9 @@
 
 namespace ssl {
 
+// The value of a setting that a checkpoint's config.json at `origin` has as `text` (NodeOfSaved).
+absl::StatusOr<ConfigNode> ReadSavedSetting(absl::string_view text, absl::string_view origin);
+
 // One sentence for each difference that changes figures, naming key and both values: of the trunk and the heads, of the
 // conversions (Normalize, Grayscale) among the transforms, and a PARAMS_FILE that training did not begin with.
 //   config: the evaluation's, complete (PlanEvaluation); json: the checkpoint's config.json, "" for one that has none,

@@ -26,6 +26,7 @@
 #include "ssl/distributed/agree.h"
 #include "ssl/engines/checkpoint_settings.h"
 #include "ssl/hooks/best_checkpoint_hook.h"
+#include "ssl/hooks/checkpoint_hook.h"
 #include "ssl/io/safetensors.h"
 
 namespace ssl {
@@ -82,15 +83,23 @@ bool TrainsBefore(const EngineContext& context) {
   return std::find(engines.begin(), engines.end(), "train") != engines.end();
 }
 
+// Those that a training of `config` gives to checkpoints.
+std::vector<std::string> NamesOfTraining(const ConfigNode& config) {
+  std::vector<std::string> names = BestCheckpointNames(config);
+  const std::vector<std::string> rolling = RollingCheckpointNames(config);
+  names.insert(names.end(), rolling.begin(), rolling.end());
+  return names;
+}
+
 // Whether there is, or will be, a checkpoint that CHECKPOINT.EVALUATE names; a run without checkpoints may get some.
 absl::Status CheckName(const CheckpointOptions& options, EngineContext& context) {
   const std::string& name = options.evaluate;
   if (name.empty()) return absl::OkStatus();
   const std::vector<std::string> to_come =
-      TrainsBefore(context) ? BestCheckpointNames(context.config) : std::vector<std::string>();
+      TrainsBefore(context) ? NamesOfTraining(context.config) : std::vector<std::string>();
   if (std::find(to_come.begin(), to_come.end(), name) != to_come.end()) return absl::OkStatus();
   const std::string directory = CheckpointDirectory(context.run_directory);
-  const bool goes = TrainsBefore(context) && options.overwrite_existing;
+  const bool goes = TrainsBefore(context) && options.overwrite_existing && !options.auto_resume;
   const bool has_run = !goes && !context.run_directory.empty() && context.file_system.IsDirectory(directory);
   if (!has_run && !TrainsBefore(context)) return absl::OkStatus();
   if (has_run) {
@@ -210,9 +219,7 @@ absl::Status Fill(EvaluationModel* network, EvaluationWeights weights, const Che
   return AgreeOnStatus(none, "looking for weights", context.communicator);  // all have none: one says so
 }
 
-}  // namespace
-
-absl::StatusOr<EvaluationModel> MakeEvaluationModel(EngineContext& context, EvaluationWeights weights) {
+absl::StatusOr<EvaluationModel> BuildModel(EngineContext& context, EvaluationWeights weights) {
   SSL_ASSIGN_OR_RETURN(const TaskOptions task, ReadTaskOptions(context.config));
   const BuildContext build = MakeBuildContext(context, task.run.seed);
   EvaluationModel result;
@@ -225,6 +232,13 @@ absl::StatusOr<EvaluationModel> MakeEvaluationModel(EngineContext& context, Eval
     result.model->SetTraining(false);
     return absl::OkStatus();
   }));
+  return result;
+}
+
+}  // namespace
+
+absl::StatusOr<EvaluationModel> MakeEvaluationModel(EngineContext& context, EvaluationWeights weights) {
+  SSL_ASSIGN_OR_RETURN(EvaluationModel result, BuildModel(context, weights));
   SSL_LOG(INFO) << "evaluating the network with: " << result.weights;
   return result;
 }
@@ -233,7 +247,7 @@ absl::StatusOr<EvaluationModel> MakeModelToCheck(EngineContext& context) {
   SSL_ASSIGN_OR_RETURN(const TaskOptions task, ReadTaskOptions(context.config));
   const auto look = [&] { return CheckName(task.checkpoint, context); };
   SSL_RETURN_IF_ERROR(OnRankZero(look, "looking for a checkpoint", context.communicator));
-  return MakeEvaluationModel(context, EvaluationWeights::kInitial);
+  return BuildModel(context, EvaluationWeights::kInitial);
 }
 
 absl::Status MoveToRunDevice(EngineContext& context, EvaluationModel* network) {

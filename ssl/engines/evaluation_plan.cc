@@ -181,11 +181,12 @@ bool HasTestPart(const std::string& source, bool has_paths) {
   return (source == kDiskFolder || source == kFileList) && !has_paths;
 }
 
-// A file that says even that DATA.TEST has no DATA_SOURCES has every key, as train_config.yaml does: who set which
-// cannot be told there.
+// A file that says even that DATA.TEST has no DATA_SOURCES, or, where it has some, no TRANSFORMS, has every key, as
+// train_config.yaml does: who set which cannot be told there. test: one that lacks one of the two.
 bool HasEveryKey(const std::string& file, const ConfigNode& test, const ConfigNode& defaults) {
-  const ConfigNode* no_sources = test.Find("DATA_SOURCES");
-  return !IsLeftAtDefault(no_sources, defaults.Find("DATA_SOURCES")) && no_sources->location().file == file;
+  const char* key = HasItems(test, "DATA_SOURCES") ? "TRANSFORMS" : "DATA_SOURCES";
+  const ConfigNode* none = test.Find(key);
+  return !IsLeftAtDefault(none, defaults.Find(key)) && none->location().file == file;
 }
 
 // Whether `key` of DATA.TEST is somebody's word. A value that is its default's is told by its place, but for an empty
@@ -323,6 +324,26 @@ void ChooseTestSet(const ConfigNode& defaults, FileSystem& file_system, Evaluati
   plan->config.SetPath(kTest, std::move(split));
 }
 
+// A test set of its own goes through the transforms of training: so its images are read as training reads them, too.
+void ChooseReading(const ConfigNode& defaults, EvaluationPlan* plan) {
+  const ConfigNode& train = plan->config.Section(kTrain);
+  ConfigNode test = plan->config.Section(kTest);
+  if (DescribesEvaluation(plan->config) || !HasItems(test, "DATA_SOURCES")) return;
+  std::vector<std::string> taken;
+  for (const char* key : kReadingKeys) {
+    const ConfigNode* of_training = train.Find(key);
+    const ConfigNode* own = test.Find(key);
+    if (of_training == nullptr || IsSaid(key, test, defaults.Section(kTest))) continue;
+    if (own != nullptr && SameValue(*own, *of_training)) continue;
+    taken.push_back(absl::StrCat(kTest, ".", key, "=", of_training->text()));
+    test.Set(key, *of_training);
+  }
+  if (taken.empty()) return;
+  plan->choices.push_back(absl::StrCat("test images are read as those of training, with config.",
+                                       absl::StrJoin(taken, ", config."), "; the same keys say otherwise"));
+  plan->config.SetPath(kTest, std::move(test));
+}
+
 }  // namespace
 
 bool DescribesEvaluation(const ConfigNode& config) { return HasItems(config.Section(kTest), "TRANSFORMS"); }
@@ -331,6 +352,7 @@ EvaluationPlan PlanEvaluation(const ConfigNode& config, const ConfigNode& defaul
                               const RecordedRun* run) {
   EvaluationPlan plan{config, {}};
   if (run != nullptr && !DescribesEvaluation(config)) plan.choices = TakeImagesOfRun(*run, defaults, &plan.config);
+  ChooseReading(defaults, &plan);
   ChooseTestSet(defaults, file_system, &plan);
   ChooseTransforms(&plan);
   return plan;

@@ -9,13 +9,14 @@
 //               those that have some; the folders beside all
 //   transforms  resize and centre crop of the size of the largest training crop, then the ToTensor and Normalize of
 //               training, or what makes tensors there in their place
+//   reading     of a test set with transforms of training: as that of training (kReadingKeys, images_of_run.h)
 //
 // A key of DATA.TEST that somebody has set stays as it is, be it to its default. Of one with all keys, as a run's own
 // train_config.yaml, those count that are not their defaults, and what is set beside it. A configuration with
 // DATA.TEST.DATA_SOURCES and DATA.TEST.TRANSFORMS, as all of VISSL's evaluations have, is taken as it is.
 //
-// Where a run lies in the run directory, the transforms of training are that run's (images_of_run.h), whichever images
-// the evaluation is of.
+// Where a run lies in the run directory, the transforms and the reading of training are that run's (images_of_run.h),
+// whichever images the evaluation is of.
 #ifndef SSL_ENGINES_EVALUATION_PLAN_H_
 #define SSL_ENGINES_EVALUATION_PLAN_H_
 
@@ -48,13 +49,16 @@ EvaluationPlan PlanEvaluation(const ConfigNode& config, const ConfigNode& defaul
 // Of an evaluation that was stopped: it has no results.
 EngineReport StoppedReport(const std::string& engine);
 
-// Plans, logs the choices, and calls `run` with a context whose configuration is complete. Cancelled becomes the
-// StoppedReport of `engine`. The results that `run` leaves under the key `engine` get the transforms that images went
-// through, as a configuration has them, "transforms", and which data they are of, "data.train" and "data.test".
+// Plans, logs the choices, and calls `run` with a context whose configuration is complete. All ranks plan by the run
+// that rank 0 finds: a training beside this command may save its first checkpoint meanwhile. Collective. Cancelled
+// becomes the StoppedReport of `engine`. The results that `run` leaves under the key `engine` get the transforms that
+// images went through, as a configuration has them, "transforms", and which data they are of, "data.train" and
+// "data.test".
 absl::StatusOr<EngineReport> WithEvaluationPlan(const std::string& engine, EngineContext& context,
                                                 absl::FunctionRef<absl::StatusOr<EngineReport>(EngineContext&)> run);
 
-// Plans without a word, and calls `check` with a context whose configuration is complete.
+// Plans without a word, and calls `check` with a context whose configuration is complete. Not collective: each rank
+// that calls it plans by the run that it finds.
 absl::Status CheckWithEvaluationPlan(EngineContext& context, absl::FunctionRef<absl::Status(EngineContext&)> check);
 
 // `context` with another configuration, which outlives it.

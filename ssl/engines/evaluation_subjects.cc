@@ -202,7 +202,14 @@ absl::Status EvaluateData(const Subject& subject, const PreparedSubject& prepare
   FeatureSet train;
   FeatureSet test;
   SSL_RETURN_IF_ERROR(splits.Extract(prepared.layers, subject, context, &train, &test));
-  if (!subject.has_model) CountGreyPixelsOnce(&train, &test);
+  if (!subject.has_model) {
+    // It copies the whole set, for which one rank may lack the memory.
+    const absl::Status counted = GuardTorch(subject.title, [&] {
+      CountGreyPixelsOnce(&train, &test);
+      return absl::OkStatus();
+    });
+    SSL_RETURN_IF_ERROR(AgreeOnStatus(counted, subject.title, context.communicator));
+  }
   EvaluatedWeights weights;
   if (subject.is_trained) weights = {prepared.network.weights, prepared.network.iteration};
   return EvaluateLayers(subject, prepared.layers.names, splits.classes(), weights, std::move(train), std::move(test),
@@ -359,7 +366,8 @@ absl::StatusOr<EvaluatedSubjects> EvaluationSubjects::ForEach(
       return EvaluateData(subject, *baseline, *splits, context, evaluate);
     };
     const absl::Status status = GuardTorch(subject.title, evaluate_baseline);
-    if (absl::IsCancelled(status)) return status;
+    // An error of this rank alone leaves the others within the subject: nobody could meet them at the next one.
+    if (absl::IsCancelled(status) || (!status.ok() && !IsKnownToAllRanks(status))) return status;
     all.baselines.Update(Annotate(status, "a baseline failed, and the figures of the others are without it"));
   }
   SSL_RETURN_IF_ERROR(GuardTorch(trained.title, [&] {

@@ -18,7 +18,6 @@
 #include "ssl/base/status_macros.h"
 #include "ssl/config/reader.h"
 #include "ssl/config/world_shape.h"
-#include "ssl/config/yaml.h"
 #include "ssl/core/core_options.h"
 #include "ssl/core/recorded_run.h"
 #include "ssl/core/saved_settings.h"
@@ -26,6 +25,7 @@
 #include "ssl/data/datasets/dataset_builder.h"
 #include "ssl/distributed/communicator.h"
 #include "ssl/distributed/local_communicator.h"
+#include "ssl/engines/checkpoint_settings.h"
 #include "ssl/engines/left_at_default.h"
 #include "ssl/io/file_system.h"
 
@@ -150,10 +150,8 @@ std::string WhyEpochs(const FolderChoices& choices, int64_t images) {
 
 bool HasDataOf(const RecordedRun& run, const ConfigNode& config) {
   constexpr char kPaths[] = "DATA.TRAIN.DATA_PATHS";
-  const auto before = run.settings.find(kPaths);
   const ConfigNode* now = config.FindPath(kPaths);
-  return before != run.settings.end() && now != nullptr &&
-         WithNormalPaths(before->second) == WithNormalPaths(SettingText(*now));
+  return now != nullptr && NamesSamePlaces(run.settings, kPaths, *now);
 }
 
 // The run in CHECKPOINT.DIR, whose choices stay; none where a training removes it.
@@ -171,7 +169,7 @@ int64_t ValueOfRun(const RecordedRun& run, const std::string& path, const Config
   const std::string section = absl::StartsWith(path, kTransforms) ? kTransforms : path;
   const auto saved = run.settings.find(section);
   if (saved == run.settings.end()) return -1;
-  const absl::StatusOr<ConfigNode> value = ParseYaml(saved->second, run.origin, nullptr);
+  const absl::StatusOr<ConfigNode> value = ReadSavedSetting(saved->second, run.origin);
   if (!value.ok()) return -1;
   if (section == path) return value->AsInt().value_or(-1);
   // "1.size", of the transform that stands there now.

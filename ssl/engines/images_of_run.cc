@@ -2,12 +2,13 @@
 #include "ssl/engines/images_of_run.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "ssl/config/yaml.h"
 #include "ssl/core/saved_settings.h"
+#include "ssl/engines/checkpoint_settings.h"
 #include "ssl/engines/left_at_default.h"
 
 namespace ssl {
@@ -32,13 +33,15 @@ bool IsSetByHand(const ConfigNode& value, const ConfigNode* by_default) {
 
 std::vector<std::string> TakeImagesOfRun(const RecordedRun& run, const ConfigNode& defaults, ConfigNode* config) {
   std::vector<std::string> choices;
-  for (const char* path :
-       {"DATA.TRAIN.TRANSFORMS", "DATA.TRAIN.IMAGE_CHANNELS", "DATA.TRAIN.EXIF_ORIENTATION", "DATA.TRAIN.DECODE"}) {
+  std::vector<const char*> keys = {"TRANSFORMS"};
+  keys.insert(keys.end(), std::begin(kReadingKeys), std::end(kReadingKeys));
+  for (const char* key : keys) {
+    const std::string path = absl::StrCat("DATA.TRAIN.", key);
     const ConfigNode* now = config->FindPath(path);
     const auto saved = run.settings.find(path);
     if (now == nullptr || saved == run.settings.end() || IsSetByHand(*now, defaults.FindPath(path))) continue;
     if (SettingText(*now) == saved->second || IsSavedAsWritten(*now, saved->second)) continue;
-    absl::StatusOr<ConfigNode> of_run = ParseYaml(saved->second, run.origin, nullptr);
+    absl::StatusOr<ConfigNode> of_run = ReadSavedSetting(saved->second, run.origin);
     if (!of_run.ok()) continue;
     choices.push_back(absl::StrCat("config.", path, " is what the run was trained with (", run.origin,
                                    "), not what stands in ", now->location().ToString()));

@@ -13,8 +13,11 @@
 
 namespace ssl {
 
-// Sets TRANSFORMS, IMAGE_CHANNELS, EXIF_ORIENTATION and DECODE of DATA.TRAIN to what the run had, where that is
-// something else and nobody has typed it (or set it in a program). For people: a sentence for each.
+// The keys of DATA.<SPLIT> by which the pixels of a file become an image, before any transform.
+inline constexpr const char* kReadingKeys[] = {"DECODE", "EXIF_ORIENTATION", "GRAY_16_BIT", "IMAGE_CHANNELS"};
+
+// Sets TRANSFORMS and these keys of DATA.TRAIN to what the run had, where that is something else and nobody has typed
+// it (or set it in a program). For people: a sentence for each.
 //   defaults: OptionCatalog::Defaults()
 std::vector<std::string> TakeImagesOfRun(const RecordedRun& run, const ConfigNode& defaults, ConfigNode* config);
 

@@ -1,12 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The part of evaluation_plan.h that runs an evaluation by its plan, and notes what it was of.
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "ssl/base/log.h"
+#include "ssl/base/status_macros.h"
+#include "ssl/distributed/agree.h"
 #include "ssl/engines/evaluation_plan.h"
 
 namespace ssl {
@@ -40,8 +48,36 @@ std::optional<RecordedRun> EvaluatedRun(const EngineContext& context) {
   return FindRecordedRun(context.run_directory, context.file_system);
 }
 
-EvaluationPlan PlanOf(const EngineContext& context) {
-  const std::optional<RecordedRun> run = EvaluatedRun(context);
+constexpr absl::string_view kEndOfText("\0", 1);  // no setting has it
+
+std::string Packed(const RecordedRun& run) {
+  return absl::StrCat(run.origin, kEndOfText, run.ranks, kEndOfText,
+                      absl::StrJoin(run.settings, kEndOfText, absl::PairFormatter(kEndOfText)));
+}
+
+RecordedRun Unpacked(const std::string& packed) {
+  const std::vector<std::string> texts = absl::StrSplit(packed, kEndOfText);
+  RecordedRun run;
+  run.origin = texts[0];
+  if (!absl::SimpleAtoi(texts[1], &run.ranks)) run.ranks = 1;
+  for (size_t i = 3; i < texts.size(); i += 2) run.settings[texts[i - 1]] = texts[i];
+  return run;
+}
+
+// The run that rank 0 finds, on all ranks.
+absl::StatusOr<std::optional<RecordedRun>> AgreedRun(const EngineContext& context) {
+  std::string packed;  // "" where there is none
+  const auto look = [&] {
+    const std::optional<RecordedRun> run = EvaluatedRun(context);
+    if (run.has_value()) packed = Packed(*run);
+    return absl::OkStatus();
+  };
+  SSL_RETURN_IF_ERROR(OnRankZero(look, "looking for the run to evaluate", context.communicator));
+  SSL_RETURN_IF_ERROR(BroadcastText(0, &packed, context.communicator));
+  return packed.empty() ? std::optional<RecordedRun>() : Unpacked(packed);
+}
+
+EvaluationPlan PlanOf(const EngineContext& context, const std::optional<RecordedRun>& run) {
   return PlanEvaluation(context.config, context.registries.options.Defaults(), context.file_system,
                         run.has_value() ? &*run : nullptr);
 }
@@ -60,7 +96,8 @@ EngineContext WithConfig(const ConfigNode& config, const EngineContext& context)
 
 absl::StatusOr<EngineReport> WithEvaluationPlan(const std::string& engine, EngineContext& context,
                                                 absl::FunctionRef<absl::StatusOr<EngineReport>(EngineContext&)> run) {
-  const EvaluationPlan plan = PlanOf(context);
+  SSL_ASSIGN_OR_RETURN(const std::optional<RecordedRun> evaluated, AgreedRun(context));
+  const EvaluationPlan plan = PlanOf(context, evaluated);
   for (const std::string& choice : plan.choices) SSL_LOG(INFO) << "evaluation: " << choice;
   EngineContext complete = WithConfig(plan.config, context);
   absl::StatusOr<EngineReport> report = run(complete);
@@ -70,7 +107,7 @@ absl::StatusOr<EngineReport> WithEvaluationPlan(const std::string& engine, Engin
 }
 
 absl::Status CheckWithEvaluationPlan(EngineContext& context, absl::FunctionRef<absl::Status(EngineContext&)> check) {
-  const EvaluationPlan plan = PlanOf(context);
+  const EvaluationPlan plan = PlanOf(context, EvaluatedRun(context));
   EngineContext complete = WithConfig(plan.config, context);
   return check(complete);
 }

@@ -1,25 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // An evaluation takes how images are seen from the run whose network it evaluates; and how its results are kept.
+#include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "ssl/base/stop_token.h"
 #include "ssl/config/yaml.h"
+#include "ssl/core/checkpoint_store.h"
 #include "ssl/core/recorded_run.h"
+#include "ssl/core/run_identity.h"
 #include "ssl/core/saved_settings.h"
 #include "ssl/data/register_data.h"
+#include "ssl/distributed/local_communicator.h"
+#include "ssl/distributed/testing/thread_communicator.h"
 #include "ssl/engines/evaluation_plan.h"
 #include "ssl/io/file_system.h"
 #include "ssl/testing/status_matchers.h"
+#include "ssl/testing/temp_dir.h"
 
 namespace ssl {
 namespace {
 
+using ::testing::Contains;
+using ::testing::Each;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
+
+// Of DATA.TRAIN, none of them the default.
+constexpr char kReading[] = "IMAGE_CHANNELS: 1\nEXIF_ORIENTATION: True\nDECODE: fast\nGRAY_16_BIT: clip\n";
 
 class ImagesOfRunTest : public ::testing::Test {
  protected:
@@ -53,16 +69,59 @@ std::string At(const EvaluationPlan& plan, const std::string& path) {
 
 TEST_F(ImagesOfRunTest, WhatTheRunHad_CountsWhateverTheConfigurationLeadsTo) {
   const EvaluationPlan plan =
-      Plan(Config(48), RunOf(Config(32, "IMAGE_CHANNELS: 1\nEXIF_ORIENTATION: True\nDECODE: fast\n")));
+      Plan(Config(48), RunOf(Config(32, kReading)));
   EXPECT_EQ(At(plan, "DATA.TEST.TRANSFORMS.1.size"), "32");
   EXPECT_EQ(At(plan, "DATA.TEST.TRANSFORMS.3.mean.0"), "0.32");
   for (const char* split : {"DATA.TRAIN.", "DATA.TEST."}) {
     EXPECT_EQ(At(plan, absl::StrCat(split, "IMAGE_CHANNELS")), "1") << split;
     EXPECT_EQ(At(plan, absl::StrCat(split, "EXIF_ORIENTATION")), "true") << split;
     EXPECT_EQ(At(plan, absl::StrCat(split, "DECODE")), "fast") << split;
+    EXPECT_EQ(At(plan, absl::StrCat(split, "GRAY_16_BIT")), "clip") << split;
   }
   EXPECT_THAT(plan.choices[0], HasSubstr("config.DATA.TRAIN.TRANSFORMS is what the run was trained with "
                                          "(run/step_7/config.json), not what stands in run.yaml:2"));
+}
+
+TEST_F(ImagesOfRunTest, TestSetWithSourcesOfItsOwn_IsReadAsTheRunReadItsImages_WhereItSaysNothing) {
+  ConfigNode config = Config(48);
+  config.SetPath("DATA.TEST.DATA_SOURCES", ConfigNode::FromStrings({"disk_folder"}));
+  config.SetPath("DATA.TEST.DECODE", ConfigNode::Scalar("exact", /*quoted=*/false, {"run.yaml", 9}));
+  const EvaluationPlan plan = Plan(config, RunOf(Config(32, kReading)));
+  EXPECT_EQ(At(plan, "DATA.TEST.TRANSFORMS.1.size"), "32");
+  EXPECT_EQ(At(plan, "DATA.TEST.IMAGE_CHANNELS"), "1");
+  EXPECT_EQ(At(plan, "DATA.TEST.EXIF_ORIENTATION"), "true");
+  EXPECT_EQ(At(plan, "DATA.TEST.GRAY_16_BIT"), "clip");
+  EXPECT_EQ(At(plan, "DATA.TEST.DECODE"), "exact");
+  EXPECT_EQ(At(plan, "DATA.TRAIN.DECODE"), "fast");
+  EXPECT_THAT(plan.choices, Contains(HasSubstr("test images are read as those of training, with "
+                                               "config.DATA.TEST.EXIF_ORIENTATION=true, config.DATA.TEST.GRAY_16_BIT")));
+}
+
+// As beside a training that makes its first save meanwhile.
+TEST_F(ImagesOfRunTest, AllRanks_TakeTheRunThatRankZeroFinds) {
+  const std::string directory = MakeTempDir("run");
+  const std::unique_ptr<Communicator> alone = MakeLocalCommunicator();
+  CheckpointStoreOptions options{CheckpointDirectory(directory), 0, "hash"};
+  options.config_json = RunIdentity(Config(32), registries_.options, {}).ToJson();
+  CheckpointStore store(options, PosixFileSystem(), *alone);
+  ASSERT_OK(store.Open());
+  ASSERT_OK(store.Save(7, {{"model.safetensors", {}}}));
+  const ConfigNode config = Config(48);
+  for (const int64_t finder : {0, 1}) {
+    std::vector<std::string> sizes(2);
+    EXPECT_OK(ThreadWorld(2, absl::Seconds(60)).Run([&](Communicator& communicator) -> absl::Status {
+      StopToken stop;
+      ConfigNode results = ConfigNode::Map();
+      const std::string own = communicator.rank() == finder ? directory : MakeTempDir("nothing");
+      EngineContext context{config, registries_, communicator, stop, PosixFileSystem(), own, results};
+      const auto note = [&](EngineContext& complete) -> absl::StatusOr<EngineReport> {
+        sizes[communicator.rank()] = complete.config.FindPath("DATA.TEST.TRANSFORMS.1.size")->text();
+        return EngineReport();
+      };
+      return WithEvaluationPlan("knn", context, note).status();
+    }));
+    EXPECT_THAT(sizes, Each(std::string(finder == 0 ? "32" : "48")));
+  }
 }
 
 TEST_F(ImagesOfRunTest, WhatIsTyped_Stays) {

@@ -4,10 +4,18 @@
 #include "absl/strings/str_cat.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/core/run_preview.h"
+#include "ssl/hooks/hook_entries.h"
 #include "ssl/hooks/register_component.h"
 
 namespace ssl {
 namespace {
+
+constexpr char kType[] = "checkpoint";
+
+// Of the hook's instance.
+std::string NameOfRolling(absl::string_view instance) {
+  return instance == kType ? "rolling" : absl::StrCat("rolling.", instance);
+}
 
 absl::Status Save(StepContext& context) {
   return context.checkpoints == nullptr ? absl::OkStatus() : context.checkpoints->Save();
@@ -38,9 +46,7 @@ std::vector<PlannedAction> CheckpointHook::Plan() const {
   return plan;
 }
 
-std::string CheckpointHook::RollingName() const {
-  return instance_name() == name() ? "rolling" : absl::StrCat("rolling.", instance_name());
-}
+std::string CheckpointHook::RollingName() const { return NameOfRolling(instance_name()); }
 
 bool CheckpointHook::IsRollingDue(const StepContext& context) const {
   return context.checkpoints != nullptr && rolling_.IsDue(context.state.train_phase_index + 1, context.num_epochs);
@@ -66,8 +72,21 @@ absl::Status CheckpointHook::OnPhaseEnd(StepContext& context) {
   return IsRollingDue(context) ? context.checkpoints->SaveAs(RollingName(), /*replaceable=*/true) : absl::OkStatus();
 }
 
+std::vector<std::string> RollingCheckpointNames(const ConfigNode& config) {
+  constexpr char kStart[] = "ROLLING_START";
+  const auto rolls = [](const ConfigNode* start) { return start != nullptr && start->AsInt().value_or(0) > 0; };
+  std::vector<std::string> names;
+  if (rolls(config.Section("CHECKPOINT").Find(kStart))) names.push_back(NameOfRolling(kType));
+  for (const HookEntry& entry : ReadHookEntries(config).value_or(std::vector<HookEntry>())) {
+    if (entry.type == kType && rolls(entry.kwargs.Find(kStart))) {
+      names.push_back(NameOfRolling(entry.name.empty() ? kType : entry.name));
+    }
+  }
+  return names;
+}
+
 absl::Status RegisterCheckpointHook(Registries* registries) {
-  return RegisterHook(registries, {"checkpoint", "saves the state of the run"}, &MakeCheckpoint);
+  return RegisterHook(registries, {kType, "saves the state of the run"}, &MakeCheckpoint);
 }
 
 }  // namespace ssl

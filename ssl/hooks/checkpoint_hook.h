@@ -19,6 +19,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "ssl/config/node.h"
 #include "ssl/core/cadence.h"
 #include "ssl/core/component.h"
 #include "ssl/core/hook.h"
@@ -61,6 +62,9 @@ class CheckpointHook : public Hook {
   const Cadence updates_;
   const Cadence rolling_;
 };
+
+// The names that such hooks of `config`, the resolved tree under "config", give to rolling checkpoints.
+std::vector<std::string> RollingCheckpointNames(const ConfigNode& config);
 
 absl::Status RegisterCheckpointHook(Registries* registries);
 

@@ -2,9 +2,12 @@
 #include "ssl/hooks/checkpoint_hook.h"
 
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "ssl/config/yaml.h"
 #include "ssl/hooks/testing/fake_step.h"
 #include "ssl/testing/status_matchers.h"
 
@@ -128,6 +131,21 @@ TEST(CheckpointHook, Rolling_WithoutItsName_GetsItAtTheStart) {
   step.state.phase_ended = 1;
   ASSERT_OK(hook.OnStart(step.context));
   EXPECT_THAT(step.saver.names, ElementsAre(Pair("rolling", 12)));
+}
+
+TEST(CheckpointHook, NamesOfRollingCheckpoints_AreKnownFromTheConfiguration) {
+  const auto names = [](const std::string& yaml) {
+    std::vector<std::string> warnings;
+    const absl::StatusOr<ConfigNode> config = ParseYaml(yaml, "test.yaml", &warnings);
+    EXPECT_OK(config.status());
+    return RollingCheckpointNames(*config);
+  };
+  EXPECT_THAT(names("{CHECKPOINT: {CHECKPOINT_FREQUENCY: 1}}"), IsEmpty());
+  EXPECT_THAT(names("{CHECKPOINT: {ROLLING_START: -1}}"), IsEmpty());
+  EXPECT_THAT(names("{CHECKPOINT: {ROLLING_START: 2}}"), ElementsAre("rolling"));
+  EXPECT_THAT(names("{hooks: [{type: checkpoint, kwargs: {ROLLING_START: 1}}, {type: checkpoint, name: second, "
+                    "kwargs: {ROLLING_START: 3}}, {type: checkpoint, name: third}]}"),
+              ElementsAre("rolling", "rolling.second"));
 }
 
 TEST(CheckpointHook, FailedSave_IsReturned) {

@@ -17,6 +17,13 @@ constexpr double kLongestDuration = 1e12;  // beyond it a double no longer count
 // Rounds down: 100% is for the end alone.
 int64_t Percent(int64_t part, int64_t whole) { return whole > 0 ? 100 * part / whole : 0; }
 
+// Whole samples; tenths of a slow run.
+std::string FormatSpeed(double per_second) {
+  constexpr double kSlow = 9.95;
+  return per_second > 0.0 && per_second < kSlow ? absl::StrFormat("%.1f", per_second)
+                                                : FormatCount(std::llround(per_second));
+}
+
 }  // namespace
 
 std::string FormatDuration(double seconds) {
@@ -45,7 +52,7 @@ std::string FormatProgress(const StepProgress& progress) {
       "%3d%% | epoch %d/%d | step %s/%s | loss %.4f | lr %.4g | %s samples/s%s | data %.0f%%%s | %s left | %s MB",
       Percent(progress.step, progress.num_steps), progress.epoch, progress.num_epochs, FormatCount(progress.step),
       FormatCount(progress.num_steps), progress.loss, progress.learning_rate,
-      FormatCount(std::llround(progress.samples_per_second)), batch, 100.0 * progress.data_wait_share, device,
+      FormatSpeed(progress.samples_per_second), batch, 100.0 * progress.data_wait_share, device,
       FormatDuration(progress.seconds_left), FormatCount(std::llround(progress.resident_megabytes)));
 }
 

@@ -56,6 +56,9 @@ TEST(FormatProgress, NamesEveryNumber) {
 
 TEST(FormatProgress, BatchTime_IsShownWhenItIsKnown) {
   StepProgress progress;
+  progress.samples_per_second = 0.54;
+  EXPECT_NE(FormatProgress(progress).find("| 0.5 samples/s |"), std::string::npos);
+  progress.samples_per_second = 0.0;
   EXPECT_NE(FormatProgress(progress).find("| 0 samples/s | data 0% |"), std::string::npos);
   progress.batch_ms = 12.34;
   EXPECT_NE(FormatProgress(progress).find("| 0 samples/s | 12.3 ms/batch | data 0% |"), std::string::npos);

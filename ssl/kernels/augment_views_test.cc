@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Packed images and plans on the CPU and on the stand-in device, against one thread that runs the arithmetic. That
-// this is what the transforms make: //ssl/data/transforms:draw_view_plan_test.
+// this is what the transforms make: ssl/data/transforms/draw_view_plan_test.cc.
 #include "ssl/kernels/augment_views.h"
 
 #include <ATen/ops/empty.h>

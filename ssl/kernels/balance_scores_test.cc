@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the threads of a kernel's blocks do, done by threads of the host. //ssl/losses:sinkhorn_kernel_test compares it
+// What the threads of a kernel's blocks do, done by threads of the host. ssl/losses/sinkhorn_kernel_test.cc compares it
 // with SinkhornAssignments.
 #include "ssl/kernels/balance_scores.h"
 

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/methods/num_crops.h"
 
+#include <algorithm>
 #include <utility>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "ssl/base/status_macros.h"
+#include "ssl/data/transform.h"
 
 namespace ssl {
 
@@ -21,17 +24,33 @@ void TakeNumCrops(ConfigNode* config, absl::string_view loss) {
 
 namespace {
 
-// Sets `count` to the value that says how many views a transform makes; null for one view.
-absl::StatusOr<int64_t> Views(const ConfigNode& transforms, const ConfigNode** count) {
+constexpr int64_t kMostViews = 1 << 16;  // more than any loss compares
+
+// Sets `count` to the last value that says how many views a transform makes of one; null without any. Returns 0 where
+// a transform neither says it nor keeps them as they are.
+absl::StatusOr<int64_t> Views(const ConfigNode& transforms, absl::FunctionRef<bool(const ConfigNode&)> keeps,
+                              const ConfigNode** count) {
   *count = nullptr;
+  int64_t views = 1;
   for (const ConfigNode& transform : transforms.items()) {
-    const ConfigNode* name = transform.Find("name");
-    if (name != nullptr && absl::StrContains(name->text(), "Patches")) return 0;
-    for (const char* key : {"num_times", "total_num_crops"}) {
-      if (transform.Find(key) != nullptr) *count = transform.Find(key);
-    }
+    const ConfigNode* const number =
+        transform.Find(transform.Find("num_times") != nullptr ? "num_times" : "total_num_crops");
+    if (number == nullptr && !keeps(transform)) return 0;
+    if (number == nullptr) continue;
+    *count = number;
+    SSL_ASSIGN_OR_RETURN(const int64_t made, number->AsInt());
+    if (made < 1 || made > kMostViews) return 0;  // the transform refuses it
+    views = std::min(views * made, kMostViews);
   }
-  return *count == nullptr ? absl::StatusOr<int64_t>(1) : (*count)->AsInt();
+  return views;
+}
+
+// Whether it treats each view by itself. What a host registers may make as many as it likes.
+bool KeepsViews(const ConfigNode& transform, const BuildContext& context) {
+  const ConfigNode* const name = transform.Find("name");
+  if (name == nullptr || transform.Find("indices") != nullptr) return name != nullptr;
+  const auto made = context.registries.transforms.Make(name->text(), transform, context);
+  return made.ok() && (*made)->as_view_transform() != nullptr;
 }
 
 }  // namespace
@@ -40,14 +59,19 @@ absl::StatusOr<int64_t> CountViews(const ConfigNode& config) {
   const ConfigNode* transforms = config.FindPath("DATA.TRAIN.TRANSFORMS");
   const ConfigNode* count = nullptr;
   if (transforms == nullptr || transforms->items().empty()) return 0;
-  return Views(*transforms, &count);
+  const auto keeps = [](const ConfigNode& transform) {
+    const ConfigNode* const name = transform.Find("name");
+    return name == nullptr || !absl::StrContains(name->text(), "Patches");
+  };
+  return Views(*transforms, keeps, &count);
 }
 
-absl::Status CheckViews(const ConfigNode& config, absl::string_view loss, int64_t expected) {
-  const ConfigNode* transforms = config.FindPath("DATA.TRAIN.TRANSFORMS");
+absl::Status CheckViews(const BuildContext& context, absl::string_view loss, int64_t expected) {
+  const ConfigNode* transforms = context.config.FindPath("DATA.TRAIN.TRANSFORMS");
   if (transforms == nullptr || transforms->items().empty()) return absl::OkStatus();
   const ConfigNode* count = nullptr;
-  SSL_ASSIGN_OR_RETURN(const int64_t views, Views(*transforms, &count));
+  const auto keeps = [&context](const ConfigNode& transform) { return KeepsViews(transform, context); };
+  SSL_ASSIGN_OR_RETURN(const int64_t views, Views(*transforms, keeps, &count));
   if (views == 0 || views == expected) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
       (count == nullptr ? *transforms : *count).location().ToString(), ": config.DATA.TRAIN.TRANSFORMS make ", views,

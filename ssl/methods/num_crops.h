@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "ssl/config/node.h"
+#include "ssl/core/registries.h"
 
 namespace ssl {
 
@@ -17,12 +18,13 @@ namespace ssl {
 // leaves it alone where there is none.
 void TakeNumCrops(ConfigNode* config, absl::string_view loss);
 
-// Views of an image that DATA.TRAIN.TRANSFORMS say they make: the copies, or the crops, of the last transform that
-// makes any; 1 without one. 0: a host's own source makes them, or transforms that do not say how many.
+// Views of an image that DATA.TRAIN.TRANSFORMS say they make: the product of the copies and crops; 1 without any. 0: a
+// host's own source makes them, or transforms into patches, which do not say how many.
 absl::StatusOr<int64_t> CountViews(const ConfigNode& config);
 
-// InvalidArgument at the transforms when they make another number of views than `loss` compares.
-absl::Status CheckViews(const ConfigNode& config, absl::string_view loss, int64_t expected);
+// InvalidArgument at the transforms when they make another number of views than `loss` compares. OK where one of them
+// neither says how many it makes nor treats each view by itself, as a host's own may.
+absl::Status CheckViews(const BuildContext& context, absl::string_view loss, int64_t expected);
 
 }  // namespace ssl
 

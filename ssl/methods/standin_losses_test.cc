@@ -40,7 +40,7 @@ using ::testing::IsEmpty;
 constexpr int64_t kBatch = 8;
 constexpr int64_t kUpdates = 3;
 
-// They need a model of their own: whole runs, in //ssl/testing:standin_methods_test.
+// They need a model of their own: whole runs, in ssl/testing/standin_methods_test.cc.
 const std::set<std::string>& LossesOfWholeRuns() {
   static const auto* const names = new std::set<std::string>{"moco_loss", "swav_loss"};
   return *names;

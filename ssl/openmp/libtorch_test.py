@@ -24,10 +24,12 @@ def functions(path, defined):
 
 
 def libraries(program):
-    """Those of LibTorch that a program loads, but for libgomp itself."""
+    """Those of LibTorch that a program loads, and those beside them, which LibTorch may load later; not libgomp."""
     loaded = subprocess.run(["ldd", program], check=True, capture_output=True, text=True).stdout
-    paths = [line.split("=> ")[1].split(" (")[0] for line in loaded.splitlines() if "torch" in line]
-    return [path for path in paths if not pathlib.Path(path).name.startswith("libgomp")]
+    paths = {pathlib.Path(line.split("=> ")[1].split(" (")[0]).resolve() for line in loaded.splitlines()
+             if "torch" in line}
+    paths.update(*(path.parent.glob("libtorch*.so*") for path in paths))
+    return [path for path in paths if not path.name.startswith("libgomp")]
 
 
 class LibTorchTest(unittest.TestCase):

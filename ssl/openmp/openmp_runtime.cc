@@ -2,13 +2,17 @@
 #include "ssl/openmp/openmp_runtime.h"
 
 #include <sched.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <climits>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
+#include <string>
 
 #include "ssl/openmp/region.h"
 #include "ssl/openmp/team.h"
@@ -21,7 +25,6 @@ namespace {
 std::atomic<uint32_t> unnamed_section{0};
 std::atomic<uint32_t> atomic_section{0};
 
-thread_local int threads_of_thread = 0;  // omp_set_num_threads; 0: as many as the process begins with
 thread_local std::unique_ptr<Team> team;
 
 int OpenCores() {
@@ -30,16 +33,28 @@ int OpenCores() {
   return static_cast<int>(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN)));
 }
 
+// What a variable says: a number from 1, or the first of a list of them. 0 for anything else.
+int NumberOf(const char* variable) {
+  const char* const text = std::getenv(variable);
+  if (text == nullptr) return 0;
+  char* end = nullptr;
+  const long number = std::strtol(text, &end, 10);
+  // strchr finds the end of the text, too.
+  return std::strchr(", ", *end) == nullptr ? 0 : static_cast<int>(std::clamp(number, 0L, long{INT_MAX}));
+}
+
 int ThreadsOfProcess() {
-  static const int threads = [] {
-    const char* const text = std::getenv("OMP_NUM_THREADS");
-    const int given = text == nullptr ? 0 : std::atoi(text);
-    return given > 0 ? given : OpenCores();
-  }();
+  static const int given = NumberOf("OMP_NUM_THREADS");
+  static const int threads = given > 0 ? given : OpenCores();
   return threads;
 }
 
-int MostThreads() { return threads_of_thread > 0 ? threads_of_thread : ThreadsOfProcess(); }
+uint32_t MostShares() {
+  static const auto limit = static_cast<uint32_t>(NumberOf("OMP_THREAD_LIMIT"));
+  return limit > 0 ? std::min(limit, Team::kMostShares) : Team::kMostShares;
+}
+
+int MostThreads() { return Region::Threads() > 0 ? Region::Threads() : ThreadsOfProcess(); }
 
 Patience& AnyPatience() {
   static Patience patience;
@@ -88,14 +103,26 @@ std::atomic<uint32_t>* NamedSection(void** name) { return reinterpret_cast<std::
 // The linker takes this file into a program for it, and all of the functions below.
 void UseOwnOpenMp() {}
 
+std::string IgnoredOpenMpVariables() {
+  std::string names;
+  for (const char* const name :
+       {"GOMP_CPU_AFFINITY", "GOMP_SPINCOUNT", "GOMP_STACKSIZE", "OMP_DYNAMIC", "OMP_MAX_ACTIVE_LEVELS", "OMP_NESTED",
+        "OMP_PLACES", "OMP_PROC_BIND", "OMP_STACKSIZE"}) {
+    const char* const text = std::getenv(name);
+    if (text == nullptr || *text == '\0' || strcasecmp(text, "false") == 0) continue;
+    names.append(names.empty() ? "" : ", ").append(name);
+  }
+  return names;
+}
+
 }  // namespace ssl
 
 extern "C" {
 
 void GOMP_parallel(void (*body)(void*), void* data, unsigned threads, unsigned /*flags*/) noexcept {
   uint32_t shares = threads > 0 ? threads : static_cast<unsigned>(ssl::MostThreads());
-  shares = std::min(shares, ssl::Team::kMostShares);
-  if (shares == 1 || ssl::SharesHere() > 1) {
+  shares = std::min(shares, ssl::MostShares());
+  if (shares == 1 || ssl::Region::InParallel()) {  // this thread may be at a share of its team
     ssl::Region region(&ssl::AnyPatience());
     region.Begin(body, data, 1);
     region.RunShare(0);
@@ -153,7 +180,7 @@ int omp_get_max_threads() { return ssl::MostThreads(); }
 int omp_get_num_procs() { return ssl::OpenCores(); }
 int omp_get_num_threads() { return static_cast<int>(ssl::SharesHere()); }
 int omp_get_thread_num() { return static_cast<int>(ssl::Region::CurrentShare()); }
-int omp_in_parallel() { return ssl::SharesHere() > 1 ? 1 : 0; }
-void omp_set_num_threads(int threads) { ssl::threads_of_thread = std::max(1, threads); }
+int omp_in_parallel() { return ssl::Region::InParallel() ? 1 : 0; }
+void omp_set_num_threads(int threads) { ssl::Region::SetThreads(std::max(1, threads)); }
 
 }  // extern "C"

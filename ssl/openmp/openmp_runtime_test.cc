@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <string>
 #include <thread>
 #include <vector>
@@ -15,6 +16,9 @@ namespace {
 
 using ::testing::Each;
 using ::testing::ElementsAre;
+using ::testing::ExitedWithCode;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 // More threads than cores, so that some are late in each of the repetitions.
 constexpr int kThreads = 4;
@@ -60,10 +64,21 @@ TEST_F(OpenMpRuntimeTest, ABarrierIsPassedByAllSharesTogether) {
   for (int i = 0; i < kRepetitions; ++i) EXPECT_THAT(SharesSeenBehindBarrier(kThreads), Each(kThreads));
 }
 
-TEST_F(OpenMpRuntimeTest, ARegionWithinARegionHasOneShare) {
-  const Nested nested = RegionInRegion(kThreads);
-  EXPECT_EQ(nested.inner_shares, 1);
-  EXPECT_FALSE(nested.in_parallel);
+TEST_F(OpenMpRuntimeTest, RegionsWithinARegionHaveOneShare_InParallel) {
+  for (const int inner : {kThreads, 1}) {
+    const Levels levels = RegionsInOneAnother({kThreads, inner, kThreads}, kRepetitions);
+    EXPECT_THAT(levels.runs, ElementsAre(kThreads * kRepetitions, kThreads * kRepetitions, kThreads * kRepetitions));
+    EXPECT_EQ(levels.in_parallel, levels.runs);
+  }
+}
+
+TEST_F(OpenMpRuntimeTest, ARegionWithinOneOfOneShareHasSharesOfItsOwn) {
+  const Levels second = RegionsInOneAnother({1, kThreads, kThreads}, kRepetitions);
+  EXPECT_THAT(second.runs, ElementsAre(kRepetitions, kThreads * kRepetitions, kThreads * kRepetitions));
+  EXPECT_THAT(second.in_parallel, ElementsAre(0, kThreads * kRepetitions, kThreads * kRepetitions));
+  const Levels third = RegionsInOneAnother({1, 1, kThreads}, kRepetitions);
+  EXPECT_THAT(third.runs, ElementsAre(kRepetitions, kRepetitions, kThreads * kRepetitions));
+  EXPECT_THAT(third.in_parallel, ElementsAre(0, 0, kThreads * kRepetitions));
 }
 
 TEST_F(OpenMpRuntimeTest, OutsideOfRegionsThereIsOneShare) {
@@ -72,6 +87,35 @@ TEST_F(OpenMpRuntimeTest, OutsideOfRegionsThereIsOneShare) {
 
 TEST_F(OpenMpRuntimeTest, ANumberOfThreadsIsTheCallersOwn) {
   EXPECT_THAT(MostThreadsAfterSetting(7), ElementsAre(7, 0));
+}
+
+TEST_F(OpenMpRuntimeTest, ASharesNumberOfThreadsIsTheCallersUntilItSetsOneForItself) {
+  EXPECT_THAT(MostThreadsInShares(3), ElementsAre(3, 3, 3, 10, 11, 12, 3));
+}
+
+TEST_F(OpenMpRuntimeTest, VariablesWithoutEffectAreNamed) {
+  setenv("OMP_PLACES", "cores", /*replace=*/1);
+  setenv("GOMP_SPINCOUNT", "1000", /*replace=*/1);
+  setenv("OMP_PROC_BIND", "false", /*replace=*/1);
+  EXPECT_THAT(IgnoredOpenMpVariables(), HasSubstr("GOMP_SPINCOUNT, OMP_PLACES"));
+  EXPECT_THAT(IgnoredOpenMpVariables(), Not(HasSubstr("OMP_PROC_BIND")));
+  unsetenv("OMP_PLACES");
+  unsetenv("GOMP_SPINCOUNT");
+  EXPECT_THAT(IgnoredOpenMpVariables(), Not(HasSubstr("OMP_PLACES")));
+}
+
+// A process of its own, which exits with the number of shares: a process reads the variable once.
+TEST(OpenMpRuntimeDeathTest, NoRegionHasMoreSharesThanTheThreadLimit) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto exit_with_shares = [](const char* limit) {
+    setenv("OMP_THREAD_LIMIT", limit, /*replace=*/1);
+    std::_Exit(static_cast<int>(NumbersOfShares(kThreads).size()));
+  };
+  EXPECT_EXIT(exit_with_shares("3"), ExitedWithCode(3), "");
+  EXPECT_EXIT(exit_with_shares("1"), ExitedWithCode(1), "");
+  for (const char* const none : {"0", "-1", "2x", "many", "99999999999"}) {
+    EXPECT_EXIT(exit_with_shares(none), ExitedWithCode(kThreads), "") << none;
+  }
 }
 
 TEST_F(OpenMpRuntimeTest, CallersHaveTeamsOfTheirOwn) {

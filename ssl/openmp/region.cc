@@ -18,6 +18,7 @@ constexpr int64_t kNoPart = -1;
 struct Share {
   Region* region = nullptr;
   uint32_t number = 0;
+  int threads = 0;
   size_t work = 0;         // how many pieces of work it has left behind
   int64_t part = kNoPart;  // of the piece of work that it is at
 };
@@ -30,18 +31,23 @@ void Region::Begin(Body body, void* data, uint32_t shares) {
   body_ = body;
   data_ = data;
   shares_ = shares;
+  in_parallel_ = shares > 1 || InParallel();
+  threads_ = current.threads;
   works_.clear();
 }
 
 void Region::RunShare(uint32_t number) {
   const Share outer = current;
-  current = {this, number, 0, kNoPart};
+  current = {this, number, threads_, 0, kNoPart};
   body_(data_);
   current = outer;
 }
 
 Region* Region::Current() { return current.region; }
 uint32_t Region::CurrentShare() { return current.number; }
+bool Region::InParallel() { return current.region != nullptr && current.region->in_parallel_; }
+int Region::Threads() { return current.threads; }
+void Region::SetThreads(int threads) { current.threads = threads; }
 
 void Region::Barrier() {
   if (shares_ == 1) return;

@@ -35,7 +35,7 @@ class Region {
 
   explicit Region(Patience* patience) : patience_(*patience) {}
 
-  // Begins anew. No share of the region before may be running.
+  // Begins anew, as a region within the one whose share this thread runs. No share of this region may be running.
   void Begin(Body body, void* data, uint32_t shares);
 
   uint32_t shares() const { return shares_; }
@@ -46,6 +46,13 @@ class Region {
   // The region whose share this thread runs, and the number of the share; null outside of any.
   static Region* Current();
   static uint32_t CurrentShare();
+  // Whether that region, or one around it, has several shares.
+  static bool InParallel();
+
+  // omp_set_num_threads: of this thread outside of any region, or of the share that it runs, which begins with its
+  // caller's. 0: as many as the process begins with.
+  static int Threads();
+  static void SetThreads(int threads);
 
   // What a share calls while it runs:
 
@@ -78,6 +85,8 @@ class Region {
   Body body_ = nullptr;
   void* data_ = nullptr;
   uint32_t shares_ = 1;
+  bool in_parallel_ = false;
+  int threads_ = 0;  // of each share when it begins
   std::atomic<uint32_t> arrived_{0};
   std::atomic<uint32_t> phase_{0};
   std::atomic<uint32_t> sleepers_{0};

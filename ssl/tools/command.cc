@@ -184,7 +184,7 @@ absl::StatusOr<Composition> ComposeUnresolved(const CommandLine& line, const Reg
     return values;
   }
   for (const std::string& file : composed.files) {
-    std::string moved = TakeDirectoryOfFile(file, PosixFileSystem(), &composition.root);
+    std::string moved = TakeDirectoryOfFile(file, registries.engines.Names(), PosixFileSystem(), &composition.root);
     if (!moved.empty()) composition.warnings.push_back(std::move(moved));
   }
   ChooseDirectory(composed.files, &composition.root);
@@ -251,7 +251,7 @@ absl::StatusOr<ConfigNode> ResolveRoot(Composition composition, const std::optio
   for (const std::string& warning : composition.warnings) SSL_LOG(WARNING) << warning;
   if (world.has_value()) SetWorldShape(*world, composition.ranks_from, &composition.root);
   std::vector<std::string> found;
-  if (MeansToTrain(composition.root)) found = SettingsWithoutEffect(*composition.root.Find("config"), registries);
+  if (MeansToTrain(composition.root)) found = SettingsWithoutEffect(composition.root, registries);
   absl::StatusOr<ConfigNode> resolved = ResolveConfig(*composition.root.Find("config"), registries);
   if (!resolved.ok()) return WithPlaces(resolved.status(), composition.root);
   ConfigNode config = *std::move(resolved);

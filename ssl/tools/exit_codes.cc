@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/tools/exit_codes.h"
 
+#include <cerrno>
 #include <string>
 
+#include "absl/strings/numbers.h"
 #include "ssl/base/error_detail.h"
 
 namespace ssl {
@@ -37,6 +39,20 @@ int ExitCodeOf(const absl::Status& status) {
     default:
       return kExitFailed;
   }
+}
+
+std::string AdviceOn(const absl::Status& status) {
+  const int exit_code = ExitCodeOf(status);
+  if (exit_code == kExitMemory) {
+    return "; a smaller config.DATA.TRAIN.BATCHSIZE_PER_REPLICA or smaller crops take less, and `ulimit -v` may limit "
+           "this process; earlier checkpoints are intact";
+  }
+  int error = 0;
+  if (exit_code != kExitStorage || !absl::SimpleAtoi(DetailOf(status, kDetailErrno), &error)) return "";
+  if (error == EFBIG) return "; `ulimit -f` limits the size of a file; earlier checkpoints are intact";
+  if (error != ENOSPC && error != EDQUOT) return "";
+  return "; free some space there, choose another config.CHECKPOINT.DIR, or keep fewer checkpoints by "
+         "config.CHECKPOINT.KEEP_LAST; earlier checkpoints are intact";
 }
 
 }  // namespace ssl

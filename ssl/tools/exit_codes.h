@@ -4,6 +4,8 @@
 #ifndef SSL_TOOLS_EXIT_CODES_H_
 #define SSL_TOOLS_EXIT_CODES_H_
 
+#include <string>
+
 #include "absl/status/status.h"
 
 namespace ssl {
@@ -22,6 +24,9 @@ inline constexpr int kExitStopped = 75;      // stopped by a signal after saving
 
 // The code and the cause (ssl/base/error_detail.h) of `status` decide.
 int ExitCodeOf(const absl::Status& status);
+
+// What to do where the machine lacks something, to stand behind the message: "; free some space, ..."; "" otherwise.
+std::string AdviceOn(const absl::Status& status);
 
 }  // namespace ssl
 

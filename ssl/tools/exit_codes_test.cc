@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/tools/exit_codes.h"
 
+#include <cerrno>
+
 #include "absl/status/status.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ssl/base/error_detail.h"
 #include "ssl/base/status_util.h"
+#include "ssl/io/errno_status.h"
 
 namespace ssl {
 namespace {
@@ -32,6 +36,15 @@ TEST(ExitCodesTest, CauseSaysMoreThanTheCode) {
   EXPECT_EQ(ExitCodeOf(WithDetail(memory, kDetailMemory, kMemoryOfDevice)), 8);
   EXPECT_EQ(ExitCodeOf(WithDetail(absl::DataLossError("input/output error"), kDetailErrno, "5")), 5);
   EXPECT_EQ(ExitCodeOf(WithDetail(absl::UnavailableError("reset by peer"), kDetailCause, kCausePeer)), 7);
+}
+
+TEST(ExitCodesTest, WhatTheMachineLacks_HasAdvice) {
+  const absl::Status memory = WithDetail(absl::ResourceExhaustedError("out"), kDetailCause, kCauseMemory);
+  EXPECT_THAT(AdviceOn(Annotate(memory, "forward")), ::testing::HasSubstr("BATCHSIZE_PER_REPLICA"));
+  EXPECT_THAT(AdviceOn(ErrnoStatus(ENOSPC, "writing", "x")), ::testing::HasSubstr("config.CHECKPOINT.KEEP_LAST"));
+  EXPECT_THAT(AdviceOn(ErrnoStatus(EFBIG, "writing", "x")), ::testing::HasSubstr("ulimit -f"));
+  EXPECT_EQ(AdviceOn(ErrnoStatus(EACCES, "writing", "x")), "");
+  EXPECT_EQ(AdviceOn(absl::InvalidArgumentError("x")), "");
 }
 
 }  // namespace

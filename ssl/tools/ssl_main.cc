@@ -221,6 +221,9 @@ absl::StatusOr<int> StartOne(const ssl::CommandLine& line, ssl::Composition comp
     return Printed(ssl::kExitFinished);
   }
   if (world.launches) return Launch(world, std::move(composition), arguments, registries, stop);
+  if (const std::string ignored = ssl::IgnoredOpenMpVariables(); !ignored.empty()) {
+    SSL_LOG(WARNING) << "environment: " << ignored << " have no effect: compute threads are the program's own";
+  }
   // Where the output of many comes together, or is sent elsewhere, a message has to say whose it is.
   absl::StatusOr<int> code = RunAsRank(world, std::move(composition), registries, stop);
   if (code.ok() || world.place.size == 1) return code;
@@ -324,7 +327,7 @@ int main(int argc, char** argv) {
   if (ssl::IsSaidOnThisHost(status)) {
     SSL_LOG(INFO) << status.message();  // for the rank's own log
   } else {
-    SSL_LOG(ERROR) << status.message();
+    SSL_LOG(ERROR) << status.message() << ssl::AdviceOn(status);
   }
   return End(ssl::ExitCodeOf(status));
 }

@@ -28,9 +28,9 @@ class RunDataTest(RunCase):
         for i in range(count):
             (self.folder / folder / f"{i}.png").write_bytes(testing_images.png(40, 30, generator))
 
-    def run_on(self, images, *arguments, run="run"):
+    def run_on(self, images, *arguments, run="run", **options):
         return self.call("--config=folder", f"config.DATA.TRAIN.DATA_PATHS=[{images}]", f"config.CHECKPOINT.DIR={run}",
-                         NO_WORKERS, *arguments)
+                         NO_WORKERS, *arguments, **options)
 
     def train_on(self, images, *arguments, **options):
         return self.run_on(images, CROP, EPOCHS, "engine_name=train", *arguments, **options)
@@ -77,6 +77,25 @@ class RunDataTest(RunCase):
         self.assert_refused(self.train_on("copy"), 2, "DATA.TRAIN.DATA_PATHS: [photos] in the checkpoint, [copy] now")
         shutil.rmtree(self.folder / "photos")
         self.goes_on(self.train_on("copy"))
+
+    def test_a_folder_with_a_comma_is_another_one_while_it_is_there(self):
+        for name in ("a, b", "a, c"):
+            shutil.copytree(self.folder / "photos", self.folder / name)
+        self.assertEqual(self.train_on("'a, b'", run="comma").returncode, 0)
+        self.assert_refused(self.train_on("'a, c'", run="comma"), 2,
+                            'DATA.TRAIN.DATA_PATHS: ["a, b"] in the checkpoint, ["a, c"] now')
+        shutil.rmtree(self.folder / "a, b")
+        self.goes_on(self.train_on("'a, c'", run="comma"))
+
+    def test_a_relative_path_is_the_folder_of_its_working_directory(self):
+        folder = self.folder.resolve()
+        shutil.copytree(folder / "photos", folder / "other/photos")
+        there = {"run": folder / "run", "prefix": ("env", "-C", str(folder / "other"))}
+        for images in ("photos", folder / "other/photos"):
+            self.assert_refused(self.train_on(images, **there), 2, "ALLOW_CHANGES=[DATA.TRAIN.DATA_PATHS]")
+        self.goes_on(self.train_on(folder / "photos", **there))
+        shutil.rmtree(folder / "photos")
+        self.goes_on(self.train_on("photos", **there))
 
     def test_images_that_are_gone_are_told_first(self):
         other = "config.SEED_VALUE=7"

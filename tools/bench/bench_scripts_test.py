@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The benchmark scripts read what they are given: result lines, process trees, profiles."""
 import json
+import math
 import os
 import pathlib
 import sys
@@ -147,6 +148,15 @@ class CompareSwavTest(unittest.TestCase):
         with tempfile.TemporaryDirectory() as run:
             write_metrics(run, (1, 2, 10, 12), share=0.1)
             result = compare_swav.read_ours(run, progress_lines({1: 5.0, 2: 100.0, 10: 108.0, 12: 109.0}))
+        self.assertAlmostEqual(result["ms"], 900.0)
+        self.assertAlmostEqual(result["wait"], 90.0)
+
+    def test_steps_without_a_report_of_the_wait_are_like_the_others(self):
+        lines = progress_lines({1: 5.0, 2: 100.0, 10: 108.0, 12: 109.0})
+        with tempfile.TemporaryDirectory() as run:
+            self.assertTrue(math.isnan(compare_swav.read_ours(run, lines)["wait"]))
+            write_metrics(run, (1, 2, 12), share=0.1)
+            result = compare_swav.read_ours(run, lines)
         self.assertAlmostEqual(result["ms"], 900.0)
         self.assertAlmostEqual(result["wait"], 90.0)
 

@@ -13,6 +13,7 @@ VENV needs.
 """
 import argparse
 import json
+import math
 import os
 import pathlib
 import platform
@@ -108,21 +109,25 @@ def read_peer(output):
 def read_ours(run_directory, lines, batch=BATCH_SIZE, warm_up=WARM_UP_STEPS):
     """Mean step time after `warm_up` steps, by the times at which progress lines came; nothing when there are none.
 
-    lines: [(seconds, line)]. How much of that time was waiting for data, metrics.jsonl says."""
+    lines: [(seconds, line)]. How much of that time was waiting for data, metrics.jsonl says; steps without a report
+    there are taken to be like the others, and nan stands where it has none."""
     path = pathlib.Path(run_directory, "metrics.jsonl")
     reports = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
     shares = {report["iteration"]: report[WAIT_SHARE] for report in reports if WAIT_SHARE in report}
     moments = step_moments(lines)
-    seconds = waited = steps = 0
+    seconds = waited = told = steps = 0
     for (first, before), (last, after) in zip(moments, moments[1:]):
         if first < warm_up:
             continue
         steps += last - first
         seconds += after - before
-        waited += (after - before) * shares[last]
+        if last in shares:
+            told += after - before
+            waited += (after - before) * shares[last]
     if not steps:
         return {}
-    return {"ms": 1e3 * seconds / steps, "rate": batch * steps / seconds, "wait": 1e3 * waited / steps}
+    ms = 1e3 * seconds / steps
+    return {"ms": ms, "rate": batch * steps / seconds, "wait": ms * waited / told if told else math.nan}
 
 
 def step_moments(lines):

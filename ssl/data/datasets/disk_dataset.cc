@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -26,6 +28,14 @@ namespace {
 constexpr int64_t kMostReserved = int64_t{1} << 30;
 
 bool IsTest(const DataSplitOptions& split) { return split.split == "test"; }
+
+// " in /home/me" of a relative path, which counts from there.
+std::string InWorkingDirectory(const std::string& path) {
+  std::error_code unknown;
+  const std::filesystem::path directory = std::filesystem::current_path(unknown);
+  const bool is_relative = !unknown && std::filesystem::path(path).is_relative();
+  return is_relative ? absl::StrCat(" in ", directory.string()) : "";
+}
 
 absl::string_view LastFolderAndName(absl::string_view path) {
   const size_t before_name = path.rfind('/');
@@ -64,6 +74,11 @@ absl::StatusOr<std::unique_ptr<Dataset>> MakeDiskFolder(const ConfigNode& data_s
   scan.stop = context.stop;
   scan.root = options.root.get();
   absl::StatusOr<ImageFolder> scanned = ScanImageFolder(folder, scan);
+  if (absl::IsNotFound(scanned.status()) && !context.file_system.Exists(folder)) {
+    return absl::NotFoundError(absl::StrCat(SplitKey(data_split, context.config, "DATA_PATHS"), ": there is no folder ",
+                                            folder, InWorkingDirectory(folder),
+                                            ", expected one that holds a folder of images for each class"));
+  }
   if (!scanned.ok()) return Annotate(scanned.status(), SplitKey(data_split, context.config, "DATA_PATHS"));
   options.passed_over = std::move(scanned->passed_over);
   options.description = folder;

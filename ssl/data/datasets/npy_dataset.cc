@@ -11,6 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "ssl/base/crc32c.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/base/status_util.h"
 #include "ssl/data/data_options.h"
@@ -71,6 +72,22 @@ absl::StatusOr<int64_t> BeginOfValues(const ReadableFile& file, const NpyArray& 
   return absl::DataLossError(absl::StrCat(array.path, ": was replaced by another file while it was opened"));
 }
 
+// Of the values, which begin at `begin`: of all in a small file, of pieces that are spread over a large one.
+absl::StatusOr<uint32_t> ChecksumOfPieces(const ReadableFile& file, int64_t begin) {
+  constexpr int64_t kMostPieces = 64;
+  constexpr int64_t kPieceBytes = 4096;
+  const int64_t bytes = file.size() - begin;
+  const int64_t pieces = std::min(kMostPieces, (bytes + kPieceBytes - 1) / kPieceBytes);
+  uint32_t checksum = 0;
+  for (int64_t i = 0; i < pieces; ++i) {
+    const int64_t offset = bytes * i / pieces;
+    std::string piece(static_cast<size_t>(std::min(kPieceBytes, bytes * (i + 1) / pieces - offset)), '\0');
+    SSL_RETURN_IF_ERROR(file.ReadAt(begin + offset, absl::MakeSpan(piece)));
+    checksum = ExtendCrc32c(checksum, piece);
+  }
+  return checksum;
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<NpyDataset>> NpyDataset::Open(FileSystem& file_system, const std::string& path) {
@@ -82,13 +99,15 @@ absl::StatusOr<std::unique_ptr<NpyDataset>> NpyDataset::Open(FileSystem& file_sy
   SSL_RETURN_IF_ERROR(CheckArray(*array));
   SSL_ASSIGN_OR_RETURN(std::unique_ptr<ReadableFile> file, file_system.OpenRead(path));
   SSL_ASSIGN_OR_RETURN(const int64_t begin, BeginOfValues(*file, *array));
-  return absl::WrapUnique(new NpyDataset(*array, std::move(file), begin));
+  SSL_ASSIGN_OR_RETURN(const uint32_t checksum, ChecksumOfPieces(*file, begin));
+  return absl::WrapUnique(new NpyDataset(*array, std::move(file), begin, checksum));
 }
 
-NpyDataset::NpyDataset(const NpyArray& array, std::unique_ptr<ReadableFile> file, int64_t begin)
+NpyDataset::NpyDataset(const NpyArray& array, std::unique_ptr<ReadableFile> file, int64_t begin, uint32_t checksum)
     : path_(array.path),
       file_(std::move(file)),
       begin_(begin),
+      checksum_(checksum),
       count_(array.shape[0]),
       height_(static_cast<int>(array.shape[1])),
       width_(static_cast<int>(array.shape[2])),
@@ -102,7 +121,9 @@ absl::Status NpyDataset::Get(int64_t index, Sample* sample) const {
 }
 
 std::string NpyDataset::SampleIdentity(int64_t index) const {
-  return absl::StrCat(height_, " x ", width_, " x ", channels_);
+  const absl::string_view path = path_;
+  return absl::StrCat(path.substr(path.rfind('/') + 1), ": image ", index, " of ", count_, ", ", height_, " x ", width_,
+                      " x ", channels_, ", pixels ", absl::Hex(checksum_, absl::kZeroPad8));
 }
 
 absl::StatusOr<std::unique_ptr<Dataset>> MakeNpyImages(const ConfigNode& data_split, const BuildContext& context) {

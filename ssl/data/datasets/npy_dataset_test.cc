@@ -15,7 +15,9 @@
 #include "ssl/config/node.h"
 #include "ssl/config/yaml.h"
 #include "ssl/core/registries.h"
+#include "ssl/data/datasets/subset_dataset.h"
 #include "ssl/data/sample.h"
+#include "ssl/data/shared_images.h"
 #include "ssl/distributed/communicator.h"
 #include "ssl/distributed/local_communicator.h"
 #include "ssl/io/atomic_file.h"
@@ -30,6 +32,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
 
 constexpr absl::StatusCode kInvalid = absl::StatusCode::kInvalidArgument;
 
@@ -66,7 +69,6 @@ TEST(NpyImages, ColourImages_AreReadInOrder) {
   for (const int version : {1, 2}) {
     ASSERT_OK_AND_ASSIGN(const auto dataset, Open(Npy("|u1", "2, 2, 4, 3", Counting(48), version)));
     EXPECT_EQ(dataset->size(), 2);
-    EXPECT_EQ(dataset->SampleIdentity(1), "2 x 4 x 3");
     EXPECT_FALSE(dataset->has_labels());
     Sample sample;
     sample.ResetViews(1);
@@ -91,6 +93,37 @@ TEST(NpyImages, GreyImages_MayLackTheirChannel) {
     EXPECT_EQ(sample.view(0).image.channels(), 1);
     EXPECT_EQ(sample.view(0).image.pixels()[3], 11);
   }
+}
+
+TEST(NpyImages, SampleIdentity_TellsFilesOfEqualShapeApart_WhereverTheyLie) {
+  ASSERT_OK_AND_ASSIGN(const auto dataset, Open(Npy("|u1", "3, 2, 2", Counting(12))));
+  EXPECT_THAT(dataset->SampleIdentity(1), MatchesRegex("images.npy: image 1 of 3, 2 x 2 x 1, pixels [0-9a-f]{8}"));
+  EXPECT_NE(dataset->SampleIdentity(1), dataset->SampleIdentity(2));
+  ASSERT_OK_AND_ASSIGN(const auto moved, Open(Npy("|u1", "3, 2, 2", Counting(12))));
+  EXPECT_EQ(dataset->SampleIdentity(1), moved->SampleIdentity(1));
+  ASSERT_OK_AND_ASSIGN(const auto other, Open(Npy("|u1", "3, 2, 2", Counting(11) + "x")));
+  EXPECT_NE(dataset->SampleIdentity(1), other->SampleIdentity(1));
+}
+
+// 1 MB, of which pieces are read.
+TEST(NpyImages, SampleIdentity_TellsLargeFilesApart) {
+  std::string values(64 * 128 * 128, '\7');
+  ASSERT_OK_AND_ASSIGN(const auto dataset, Open(Npy("|u1", "64, 128, 128", values)));
+  values.replace(40 * 128 * 128, 128 * 128, 128 * 128, '\6');  // one image
+  ASSERT_OK_AND_ASSIGN(const auto other, Open(Npy("|u1", "64, 128, 128", values)));
+  EXPECT_NE(dataset->SampleIdentity(0), other->SampleIdentity(0));
+}
+
+TEST(NpyImages, FilesOfEqualShape_AndPartsOfOne_ShareNoImages) {
+  const std::string bytes = Npy("|u1", "3, 2, 2", Counting(12));
+  const std::string path = MakeTempDir("npy") + "/images.npy";
+  ASSERT_OK_AND_ASSIGN(const auto dataset, Open(bytes, path));
+  ASSERT_OK_AND_ASSIGN(const auto other, Open(Npy("|u1", "3, 2, 2", std::string(12, '\1'))));
+  EXPECT_EQ(CountSharedImages(*dataset, *other), 0);
+  const SubsetDataset train(Open(bytes, path).value(), {0, 2});
+  EXPECT_EQ(CountSharedImages(train, SubsetDataset(Open(bytes, path).value(), {1})), 0);
+  EXPECT_EQ(CountSharedImages(train, SubsetDataset(Open(bytes, path).value(), {2, 1})), 1);
+  EXPECT_EQ(CountSharedImages(train, *dataset), 2);
 }
 
 TEST(NpyImages, OtherArrays_AreRefusedWithAWayOut) {

@@ -65,7 +65,6 @@ struct BatchMemory {
   int64_t batches = 0;  // in the ring
   int64_t samples = 0;  // in each
   int64_t bytes = 0;    // of the images of all of them
-  int threads = 0;      // beside the calling one
   // They are images that a device makes views of, each counted as large as the first: an estimate.
   bool is_estimate = false;
 };

@@ -11,7 +11,6 @@
 #include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/config/world_shape.h"
-#include "ssl/data/image/decode_limits.h"
 #include "ssl/distributed/communicator.h"
 
 namespace ssl {
@@ -62,9 +61,6 @@ absl::Status CheckFits(const BatchMemory& batches, int64_t caches, const ConfigN
                                                  " bytes of memory that are free"));
 }
 
-// Of a file; data sets of arrays decode nothing.
-int64_t LargestImageBytes() { return 3 * DecodeLimits().max_pixels; }
-
 }  // namespace
 
 absl::Status AdmitCache(const DataSplitOptions& split, const ConfigNode& node, const BuildContext& context) {
@@ -90,14 +86,10 @@ absl::Status AdmitBatches(const BatchMemory& batches, const ConfigNode& node, co
   if (!batches.is_estimate) SSL_RETURN_IF_ERROR(CheckFits(batches, train_bytes + test_bytes, node, context));
   if (context.communicator.rank() != 0) return absl::OkStatus();  // all take the same
   SSL_ASSIGN_OR_RETURN(const int64_t ranks, RanksOfHost(context.config));
-  const std::string who = batches.threads == 0   ? "the calling thread holds"
-                          : batches.threads == 1 ? "1 thread holds"
-                                                 : absl::StrCat("each of ", batches.threads, " threads holds");
   SSL_LOG(INFO) << SplitPath(node, context.config) << ": "
                 << TakenBy(batches, absl::StrCat(" of ", batches.samples, " samples")) << MemoryText(batches.bytes)
                 << " of memory" << OfEach(ranks)
-                << (batches.is_estimate ? ", if their images are as large as the first" : "") << ", and " << who
-                << " an image and copies of it, of which each may take " << MemoryText(LargestImageBytes());
+                << (batches.is_estimate ? ", if their images are as large as the first" : "");
   return absl::OkStatus();
 }
 

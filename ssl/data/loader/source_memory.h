@@ -17,10 +17,9 @@ namespace ssl {
 // caches of DATA.TRAIN and DATA.TEST are together larger than the memory that is free.
 absl::Status AdmitCache(const DataSplitOptions& split, const ConfigNode& node, const BuildContext& context);
 
-// Tells what the batches of a phase take, and what its threads may, on rank 0. node: the split in the tree.
+// Tells what the batches of a phase take, on rank 0. node: the split in the tree.
 // InvalidArgument: these batches and the caches of DATA.TRAIN and DATA.TEST are together larger than the memory that is
-// free. What is an estimate, and what a thread takes, is not compared: the largest image is not known before all are
-// read.
+// free. What is an estimate is not compared: the largest image is not known before all are read.
 absl::Status AdmitBatches(const BatchMemory& batches, const ConfigNode& node, const BuildContext& context);
 
 // The same without a word, and without caches: an evaluation keeps none.

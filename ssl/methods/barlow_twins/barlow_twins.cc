@@ -20,7 +20,7 @@ namespace {
 absl::StatusOr<std::unique_ptr<Method>> BarlowTwinsFactory(const ConfigNode& params, const BuildContext& context) {
   BarlowTwinsOptions options;
   SSL_RETURN_IF_ERROR(ReadOptions(params, "config.LOSS.barlow_twins_loss", UnknownKeys::kIgnore, &options));
-  SSL_RETURN_IF_ERROR(CheckViews(context.config, "barlow_twins_loss", 2));
+  SSL_RETURN_IF_ERROR(CheckViews(context, "barlow_twins_loss", 2));
   const BarlowTwinsLossOptions loss{options.lambda, options.scale_loss};
   return std::make_unique<BarlowTwinsMethod>(loss, options.embedding_dim);
 }

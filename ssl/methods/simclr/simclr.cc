@@ -24,7 +24,7 @@ constexpr char kMulticropSimclr[] = "multicrop_simclr_info_nce_loss";
 absl::StatusOr<std::unique_ptr<Method>> SimclrFactory(const ConfigNode& params, const BuildContext& context) {
   SimclrOptions options;
   SSL_RETURN_IF_ERROR(ReadOptions(params, "config.LOSS.simclr_info_nce_loss", UnknownKeys::kIgnore, &options));
-  SSL_RETURN_IF_ERROR(CheckViews(context.config, kSimclr, 2));
+  SSL_RETURN_IF_ERROR(CheckViews(context, kSimclr, 2));
   const InfoNceOptions loss{2, options.temperature, /*negatives_of_all_ranks=*/true};
   return std::make_unique<SimclrMethod>(kSimclr, loss, options.buffer_params.embedding_dim);
 }
@@ -33,7 +33,7 @@ absl::StatusOr<std::unique_ptr<Method>> MulticropSimclrFactory(const ConfigNode&
   MulticropSimclrOptions options;
   SSL_RETURN_IF_ERROR(
       ReadOptions(params, "config.LOSS.multicrop_simclr_info_nce_loss", UnknownKeys::kIgnore, &options));
-  SSL_RETURN_IF_ERROR(CheckViews(context.config, kMulticropSimclr, options.num_crops));
+  SSL_RETURN_IF_ERROR(CheckViews(context, kMulticropSimclr, options.num_crops));
   const InfoNceOptions loss{options.num_crops, options.temperature, /*negatives_of_all_ranks=*/false};
   return std::make_unique<SimclrMethod>(kMulticropSimclr, loss, options.buffer_params.embedding_dim);
 }

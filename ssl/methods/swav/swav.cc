@@ -21,7 +21,7 @@ namespace {
 absl::StatusOr<std::unique_ptr<Method>> SwavFactory(const ConfigNode& params, const BuildContext& context) {
   SwavOptions options;
   SSL_RETURN_IF_ERROR(ReadOptions(params, "config.LOSS.swav_loss", UnknownKeys::kIgnore, &options));
-  SSL_RETURN_IF_ERROR(CheckViews(context.config, "swav_loss", options.num_crops));
+  SSL_RETURN_IF_ERROR(CheckViews(context, "swav_loss", options.num_crops));
   return std::make_unique<SwavMethod>(options, context.seed);
 }
 

@@ -4,6 +4,7 @@
 #include <omp.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <thread>
@@ -98,20 +99,26 @@ std::vector<int> SharesSeenBehindBarrier(int threads) {
   return seen;
 }
 
-Nested RegionInRegion(int threads) {
-  std::atomic<int> inner_shares{0};
-  std::atomic<int> in_parallel{0};
-#pragma omp parallel num_threads(threads)
-  {
-    if (omp_get_thread_num() == 0) {
-#pragma omp parallel num_threads(threads)
+Levels RegionsInOneAnother(std::array<int, 3> threads, int times) {
+  std::array<std::atomic<int>, 3> runs = {};
+  std::array<std::atomic<int>, 3> in_parallel = {};
+  const auto enter = [&](size_t level) {
+    ++runs[level];
+    in_parallel[level] += omp_in_parallel();
+  };
+  for (int i = 0; i < times; ++i) {
+#pragma omp parallel num_threads(threads[0])
+    {
+      enter(0);
+#pragma omp parallel num_threads(threads[1]) if (threads[1] != 1)
       {
-        ++inner_shares;
-        in_parallel = omp_in_parallel();
+        enter(1);
+#pragma omp parallel num_threads(threads[2])
+        enter(2);
       }
     }
   }
-  return {inner_shares, in_parallel != 0};
+  return {{runs.begin(), runs.end()}, {in_parallel.begin(), in_parallel.end()}};
 }
 
 int RunsOutsideOfRegions(int times) {
@@ -133,6 +140,25 @@ std::vector<int> MostThreadsAfterSetting(int threads) {
     there = omp_get_max_threads();
   }).join();
   return {there, omp_get_max_threads() - before};
+}
+
+std::vector<int> MostThreadsInShares(int threads) {
+  const auto shares = static_cast<size_t>(threads);
+  std::vector<int> most(2 * shares + 1);
+  std::thread([&] {
+    omp_set_num_threads(threads);
+#pragma omp parallel
+    {
+      const auto share = static_cast<size_t>(omp_get_thread_num());
+      most[share] = omp_get_max_threads();
+#pragma omp barrier
+      omp_set_num_threads(10 + omp_get_thread_num());
+#pragma omp barrier
+      most[shares + share] = omp_get_max_threads();
+    }
+    most.back() = omp_get_max_threads();
+  }).join();
+  return most;
 }
 
 }  // namespace ssl

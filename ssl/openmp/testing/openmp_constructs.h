@@ -4,6 +4,7 @@
 #ifndef SSL_OPENMP_TESTING_OPENMP_CONSTRUCTS_H_
 #define SSL_OPENMP_TESTING_OPENMP_CONSTRUCTS_H_
 
+#include <array>
 #include <vector>
 
 namespace ssl {
@@ -22,16 +23,20 @@ std::vector<int> RunsOfSections(int threads);
 long CountInCriticalSections(int threads, int times);
 // The shares that each share saw behind a barrier, which all had passed: as many as there are, for each.
 std::vector<int> SharesSeenBehindBarrier(int threads);
-// Of a region within a region: the shares of the inner one, and whether it was told to be in parallel.
-struct Nested {
-  int inner_shares = 0;
-  bool in_parallel = false;
+// How often the bodies of three regions in one another ran, the outermost first, and how many of these runs were told
+// to be in parallel. Each region has its number of threads; the second has if(false) where that is 1.
+struct Levels {
+  std::vector<int> runs;
+  std::vector<int> in_parallel;
 };
-Nested RegionInRegion(int threads);
+Levels RegionsInOneAnother(std::array<int, 3> threads, int times);
 // A dynamic loop and a single block outside of any region, `times` times; how many iterations and blocks ran.
 int RunsOutsideOfRegions(int times);
 // omp_get_max_threads() after omp_set_num_threads(threads) on a thread of its own, and then on the caller's.
 std::vector<int> MostThreadsAfterSetting(int threads);
+// omp_get_max_threads() of a caller that has set it to `threads`: in each share, in each after it has set 10 and its
+// number there, and behind the region.
+std::vector<int> MostThreadsInShares(int threads);
 
 }  // namespace ssl
 
