@@ -12,11 +12,6 @@ Autocast CurrentAutocast() {
   return at::autocast::get_autocast_dtype(at::kCPU) == at::kHalf ? Autocast::kFloat16 : Autocast::kBFloat16;
 }
 
-at::Tensor CastByAutocast(const at::Tensor& tensor) {
-  if (!at::autocast::is_autocast_enabled(at::kCPU)) return tensor;
-  return at::autocast::cached_cast(at::autocast::get_autocast_dtype(at::kCPU), tensor, at::kCPU);
-}
-
 AutocastScope::Setting AutocastScope::Get(c10::DeviceType device) {
   return {at::autocast::is_autocast_enabled(device), static_cast<int>(at::autocast::get_autocast_dtype(device))};
 }

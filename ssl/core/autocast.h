@@ -5,7 +5,6 @@
 #ifndef SSL_CORE_AUTOCAST_H_
 #define SSL_CORE_AUTOCAST_H_
 
-#include <ATen/core/Tensor.h>
 #include <c10/core/DeviceType.h>
 
 namespace ssl {
@@ -14,10 +13,6 @@ enum class Autocast { kOff, kBFloat16, kFloat16 };
 
 // What autocast does now on the calling thread, for CPU tensors.
 Autocast CurrentAutocast();
-
-// `tensor`, of the CPU, as LibTorch's convolutions take it: where autocast is on, a copy in the short format, which is
-// one copy for all uses of a parameter within a scope. Differentiable.
-at::Tensor CastByAutocast(const at::Tensor& tensor);
 
 // Autocast on the calling thread while it lives, for tensors of the CPU and of the process's accelerator
 // (accelerator.h), or none with kOff, whatever surrounds it: for state that is computed inside of a step but kept in

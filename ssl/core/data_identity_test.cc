@@ -149,13 +149,15 @@ TEST_F(DataPlacesTest, FolderOfAnyName_IsMovedOnlyWhenItIsGone) {
   }
 }
 
+// Messages show the ends of long paths alone.
+std::string NameIn(const std::string& path) { return path.substr(path.rfind('/')); }
+
 TEST_F(DataPlacesTest, NamesThatAreNoUtf8_AreToldApart) {
   const std::string folder = NewFolder("there");
   for (const char* name : {"/gr\xfc", "/gr\xe4"}) std::filesystem::create_directory(folder + name);
-  EXPECT_THAT(
-      Resume(Saved({folder + "/gr\xfc"}), {folder + "/gr\xe4"}),
-      StatusIs(absl::StatusCode::kInvalidArgument,
-               HasSubstr(absl::StrCat("[", folder, "/gr\\374] in the checkpoint, [", folder, "/gr\\344] now"))));
+  EXPECT_THAT(Resume(Saved({folder + "/gr\xfc"}), {folder + "/gr\xe4"}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("/gr\\374] in the checkpoint, "), HasSubstr("/gr\\344] now"))));
 }
 
 TEST_F(DataPlacesTest, RelativePath_IsThatOfItsWorkingDirectory) {
@@ -171,11 +173,11 @@ TEST_F(DataPlacesTest, RelativePath_IsThatOfItsWorkingDirectory) {
   std::filesystem::current_path(second);
   EXPECT_OK(Resume(json, {first + "/photos"}));
   EXPECT_FALSE(Resume(json, {second + "/photos"}).ok());
-  EXPECT_THAT(Resume(json, {"photos"}),
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       AllOf(HasSubstr(absl::StrCat("DATA.TRAIN.DATA_PATHS: [", first, "/photos] in the checkpoint, [",
-                                                    second, "/photos] now")),
-                             HasSubstr("ALLOW_CHANGES=[DATA.TRAIN.DATA_PATHS]"))));
+  EXPECT_THAT(
+      Resume(json, {"photos"}),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               AllOf(HasSubstr("DATA.TRAIN.DATA_PATHS: "), HasSubstr(NameIn(first) + "/photos] in the checkpoint, "),
+                     HasSubstr(NameIn(second) + "/photos] now"), HasSubstr("ALLOW_CHANGES=[DATA.TRAIN.DATA_PATHS]"))));
   std::filesystem::remove(first + "/photos");
   EXPECT_OK(Resume(json, {second + "/photos"}));
   EXPECT_OK(Resume(json, {"photos"}));

@@ -2,7 +2,6 @@
 #include "ssl/core/parallel_for.h"
 
 #include <ATen/Parallel.h>
-#include <omp.h>
 
 #ifndef _OPENMP
 #error "Without OpenMP, at::parallel_for is a loop on one thread."
@@ -13,9 +12,5 @@ namespace ssl {
 void ParallelFor(int64_t count, absl::FunctionRef<void(int64_t first, int64_t last)> body) {
   at::parallel_for(0, count, /*grain_size=*/1, body);
 }
-
-OneThreadScope::OneThreadScope() : threads_(omp_get_max_threads()) { omp_set_num_threads(1); }
-
-OneThreadScope::~OneThreadScope() { omp_set_num_threads(threads_); }
 
 }  // namespace ssl

@@ -16,19 +16,6 @@ namespace ssl {
 // on. A body that makes sums must not add up by parts: they depend on the number of threads.
 void ParallelFor(int64_t count, absl::FunctionRef<void(int64_t first, int64_t last)> body);
 
-// While it lives, libraries that the calling thread calls compute on this thread alone. For a body of ParallelFor that
-// calls oneDNN: that gives a sum the threads that it would have outside of a body, and waits for them for ever within.
-class OneThreadScope {
- public:
-  OneThreadScope();
-  ~OneThreadScope();
-  OneThreadScope(const OneThreadScope&) = delete;
-  OneThreadScope& operator=(const OneThreadScope&) = delete;
-
- private:
-  const int threads_;  // before
-};
-
 }  // namespace ssl
 
 #endif  // SSL_CORE_PARALLEL_FOR_H_

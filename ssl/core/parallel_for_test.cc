@@ -64,14 +64,6 @@ TEST_P(ParallelForTest, ThrowsWhatABodyThrows) {
   EXPECT_THROW(ParallelFor(4, last_part_fails), std::runtime_error);
 }
 
-TEST_P(ParallelForTest, OneThreadScope_EndsWithItsBlock) {
-  {
-    const OneThreadScope one_thread;
-    EXPECT_EQ(at::get_num_threads(), 1);
-  }
-  EXPECT_EQ(at::get_num_threads(), GetParam());
-}
-
 INSTANTIATE_TEST_SUITE_P(Threads, ParallelForTest, ::testing::Values(1, 2));
 
 }  // namespace

@@ -92,8 +92,7 @@ class Session {
   // with it; a second call does nothing.
   absl::Status Start();
 
-  // Trains to the end or to a stop, and finishes. After an error that this rank alone has met, its communicator is of
-  // no more use (Communicator::Abort): the other ranks end at once and say why.
+  // Trains to the end or to a stop, and finishes.
   absl::StatusOr<TrainOutcome> Train();
 
   // One optimizer update (or test step); false when training is over or a stop was requested. The host then calls

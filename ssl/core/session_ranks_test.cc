@@ -73,17 +73,6 @@ class Saver : public Hook {
   FaultFileSystem* const disk_;
 };
 
-// A host's code that throws on rank 1 in the third update.
-class ThrowingStep : public StandardTrainStep {
- public:
-  absl::Status Train(SelfSupervisionTask& task, HookList& hooks, UpdateBatches& batches,
-                     StepContext& context) override {
-    const bool throws = context.communicator.rank() == 1 && context.state.iteration == kLastWhole;
-    if (throws) throw std::runtime_error("no room here");
-    return StandardTrainStep::Train(task, hooks, batches, context);
-  }
-};
-
 // Both ranks find the checkpoint of the second step whole, and nothing beside it.
 void ExpectGoesOnAfterLastWhole(const ConfigNode& config, const std::string& directory) {
   ASSERT_OK_AND_ASSIGN(const std::vector<std::string> names, PosixFileSystem().List(directory + "/checkpoints"));
@@ -158,38 +147,11 @@ TEST(SessionRanksTest, ARankThatRunsOutOfData_EndsAll) {
     } else {
       EXPECT_THAT(ended, StatusIs(absl::StatusCode::kUnavailable,
                                   AllOf(HasSubstr("lost a connection"), HasSubstr("rank 1 (process "),
-                                        HasSubstr(absl::StrCat(" on ", HostName("unknown"), ") is in no operation")),
-                                        HasSubstr("ended after batch 2 of the 5 of its epoch"))));
+                                        HasSubstr(absl::StrCat(" on ", HostName("unknown"), ") ended")))));
       session.reset();  // it holds the directory
       ExpectGoesOnAfterLastWhole(config, directory);
     }
     return absl::OkStatus();
-  }));
-}
-
-// The process of a host goes on after its run: the others must not wait until an operation has lasted too long.
-TEST(SessionRanksTest, AnExceptionOfOneRankInAStep_EndsAllWhileItsProcessGoesOn) {
-  EXPECT_OK(ProcessWorld(2).RunWithOptions([](const GlooOptions& gloo) -> absl::Status {
-    SSL_ASSIGN_OR_RETURN(const std::unique_ptr<Communicator> communicator, MakeGlooCommunicator(gloo));
-    SSL_ASSIGN_OR_RETURN(const std::unique_ptr<Communicator> afterwards, communicator->Duplicate());
-    Registries registries = FakeRegistries();
-    SSL_RETURN_IF_ERROR(registries.train_steps.Register("throws", [](const ConfigNode&, const BuildContext&) {
-      return absl::StatusOr<std::unique_ptr<TrainStep>>(std::make_unique<ThrowingStep>());
-    }));
-    ConfigNode config = FakeConfig("");
-    config.SetPath("TRAINER.TRAIN_STEP_NAME", ConfigNode::FromString("throws"));
-    SessionOptions options;
-    options.communicator = communicator.get();
-    SSL_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session,
-                         Session::Create(config, registries, std::move(options)));
-    const absl::Status ended = session->Train().status();
-    if (communicator->rank() == 1) {
-      EXPECT_THAT(ended, StatusIs(absl::StatusCode::kInternal, HasSubstr("no room here")));
-    } else {
-      EXPECT_THAT(ended, StatusIs(absl::StatusCode::kUnavailable,
-                                  AllOf(HasSubstr("rank 1 (process "), HasSubstr("no room here"))));
-    }
-    return afterwards->Barrier();
   }));
 }
 

@@ -105,10 +105,9 @@ absl::Status CheckInitialWeights(const ConfigNode& config, const OptionCatalog& 
   const absl::StatusOr<std::string> before = identity.SavedSetting(key, *json, store.StepDirectory(*newest));
   const ConfigNode& now = *config.FindPath(key);
   if (!before.ok() || IsSaved(now, *before)) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(store.StepDirectory(*newest),
-                                                 ": the training began with other weights than those that are there ",
-                                                 "now:\n  ", key, ": ", *before, " in the checkpoint, ",
-                                                 SettingText(now), " now"));
+  return absl::InvalidArgumentError(
+      absl::StrCat(store.StepDirectory(*newest), ": the training began with other weights than those that are there ",
+                   "now:\n  ", key, ": ", *before, " in the checkpoint, ", SettingText(now), " now"));
 }
 
 }  // namespace ssl

@@ -365,22 +365,6 @@ TEST_F(EvaluationPlanTest, TestSourceWithoutTransforms_KeepsItsDataAndGetsTransf
   EXPECT_EQ(plan.choices.size(), 1u);
 }
 
-TEST_F(EvaluationPlanTest, TestSourceWithoutTransforms_IsReadAsTraining_WhereItSaysNothing) {
-  const std::string training = "  DECODE: fast\n  EXIF_ORIENTATION: True\n  GRAY_16_BIT: clip\n";
-  const std::string test = "TEST:\n  DATA_SOURCES: [disk_filelist]\n  DATA_PATHS: [list.txt]\n";
-  const EvaluationPlan plan = Plan(FolderRun("/train", training + test + "  GRAY_16_BIT: scale\n"));
-  EXPECT_EQ(Text(plan, "DATA.TEST.DECODE"), "fast");
-  EXPECT_EQ(Text(plan, "DATA.TEST.EXIF_ORIENTATION"), "True");
-  EXPECT_EQ(Text(plan, "DATA.TEST.GRAY_16_BIT"), "scale");
-  EXPECT_THAT(plan.choices[0], HasSubstr("with config.DATA.TEST.DECODE=fast, config.DATA.TEST.EXIF_ORIENTATION=True;"));
-  const std::string described = "  TRANSFORMS: [{name: ToTensor}]\n";
-  EXPECT_EQ(Text(Plan(FolderRun("/train", training + test + described)), "DATA.TEST.DECODE"), "exact");
-  const ConfigNode written =
-      ParseYaml(WriteYaml(Config(FolderRun("/train", training + test))), "train_config.yaml", nullptr).value();
-  const EvaluationPlan again = PlanEvaluation(written, registries_.options.Defaults(), PosixFileSystem());
-  EXPECT_EQ(Text(again, "DATA.TEST.GRAY_16_BIT"), "clip") << "all keys stand there";
-}
-
 TEST_F(EvaluationPlanTest, WithoutTrainingData_NothingIsChosen) {
   EXPECT_THAT(Plan("TEST: {DATA_PATHS: [/mine]}\n").choices, IsEmpty());
 }

@@ -202,14 +202,7 @@ absl::Status EvaluateData(const Subject& subject, const PreparedSubject& prepare
   FeatureSet train;
   FeatureSet test;
   SSL_RETURN_IF_ERROR(splits.Extract(prepared.layers, subject, context, &train, &test));
-  if (!subject.has_model) {
-    // It copies the whole set, for which one rank may lack the memory.
-    const absl::Status counted = GuardTorch(subject.title, [&] {
-      CountGreyPixelsOnce(&train, &test);
-      return absl::OkStatus();
-    });
-    SSL_RETURN_IF_ERROR(AgreeOnStatus(counted, subject.title, context.communicator));
-  }
+  if (!subject.has_model) CountGreyPixelsOnce(&train, &test);
   EvaluatedWeights weights;
   if (subject.is_trained) weights = {prepared.network.weights, prepared.network.iteration};
   return EvaluateLayers(subject, prepared.layers.names, splits.classes(), weights, std::move(train), std::move(test),

@@ -87,8 +87,8 @@ TEST_F(FullTuneRunTest, LaterWeights_AreNotReportedByTheirPredecessorsTuning) {
   results_ = ConfigNode::Map();
   EXPECT_THAT(Run().status(),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       AllOf(HasSubstr("initial_weights: checkpoint of iteration 7, crc32c:"),
-                             HasSubstr("in the checkpoint, checkpoint of iteration 9, crc32c:"),
+                       AllOf(HasSubstr("initial_weights: \"checkpoint of iteration 7, crc32c:"),
+                             HasSubstr("in the checkpoint, \"checkpoint of iteration 9, crc32c:"),
                              HasSubstr("engine_name=full_tune with config.CHECKPOINT.OVERWRITE_EXISTING=True"))));
   EXPECT_TRUE(results_.entries().empty());
   config_.SetPath("CHECKPOINT.OVERWRITE_EXISTING", ConfigNode::FromBool(true));

@@ -67,9 +67,30 @@ std::string At(const EvaluationPlan& plan, const std::string& path) {
   return node == nullptr ? "(none)" : node->text();
 }
 
+// Without a run: as the configuration has training read them.
+TEST_F(ImagesOfRunTest, TestSetWithSourcesOfItsOwn_IsReadAsTraining_WhereItSaysNothing) {
+  const ConfigNode defaults = registries_.options.Defaults();
+  const auto plan = [&](const std::string& test) {
+    ConfigNode config = Config(8, kReading);
+    const ConfigNode own =
+        ParseYaml("DATA_SOURCES: [disk_filelist]\nDATA_PATHS: [list.txt]\n" + test, "run.yaml", nullptr).value();
+    for (const auto& [key, value] : own.entries()) config.SetPath(absl::StrCat("DATA.TEST.", key), value);
+    const ConfigNode written = ParseYaml(WriteYaml(config), "train_config.yaml", nullptr).value();
+    const auto test_of = [&](const ConfigNode& read) {
+      return PlanEvaluation(read, defaults, PosixFileSystem()).config.Section("DATA.TEST");
+    };
+    return std::pair(test_of(config), test_of(written));
+  };
+  const auto [own, own_again] = plan("GRAY_16_BIT: scale\n");
+  EXPECT_EQ(own.Find("DECODE")->text(), "fast");
+  EXPECT_EQ(own.Find("EXIF_ORIENTATION")->text(), "True");
+  EXPECT_EQ(own.Find("GRAY_16_BIT")->text(), "scale");
+  EXPECT_EQ(plan("TRANSFORMS: [{name: ToTensor}]\n").first.Find("DECODE")->text(), "exact");
+  EXPECT_EQ(plan("").second.Find("GRAY_16_BIT")->text(), "clip") << "all keys stand in the run's own file";
+}
+
 TEST_F(ImagesOfRunTest, WhatTheRunHad_CountsWhateverTheConfigurationLeadsTo) {
-  const EvaluationPlan plan =
-      Plan(Config(48), RunOf(Config(32, kReading)));
+  const EvaluationPlan plan = Plan(Config(48), RunOf(Config(32, kReading)));
   EXPECT_EQ(At(plan, "DATA.TEST.TRANSFORMS.1.size"), "32");
   EXPECT_EQ(At(plan, "DATA.TEST.TRANSFORMS.3.mean.0"), "0.32");
   for (const char* split : {"DATA.TRAIN.", "DATA.TEST."}) {
@@ -93,8 +114,9 @@ TEST_F(ImagesOfRunTest, TestSetWithSourcesOfItsOwn_IsReadAsTheRunReadItsImages_W
   EXPECT_EQ(At(plan, "DATA.TEST.GRAY_16_BIT"), "clip");
   EXPECT_EQ(At(plan, "DATA.TEST.DECODE"), "exact");
   EXPECT_EQ(At(plan, "DATA.TRAIN.DECODE"), "fast");
-  EXPECT_THAT(plan.choices, Contains(HasSubstr("test images are read as those of training, with "
-                                               "config.DATA.TEST.EXIF_ORIENTATION=true, config.DATA.TEST.GRAY_16_BIT")));
+  EXPECT_THAT(plan.choices,
+              Contains(HasSubstr("test images are read as those of training, with "
+                                 "config.DATA.TEST.EXIF_ORIENTATION=true, config.DATA.TEST.GRAY_16_BIT")));
 }
 
 // As beside a training that makes its first save meanwhile.

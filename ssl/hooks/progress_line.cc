@@ -51,9 +51,9 @@ std::string FormatProgress(const StepProgress& progress) {
   return absl::StrFormat(
       "%3d%% | epoch %d/%d | step %s/%s | loss %.4f | lr %.4g | %s samples/s%s | data %.0f%%%s | %s left | %s MB",
       Percent(progress.step, progress.num_steps), progress.epoch, progress.num_epochs, FormatCount(progress.step),
-      FormatCount(progress.num_steps), progress.loss, progress.learning_rate,
-      FormatSpeed(progress.samples_per_second), batch, 100.0 * progress.data_wait_share, device,
-      FormatDuration(progress.seconds_left), FormatCount(std::llround(progress.resident_megabytes)));
+      FormatCount(progress.num_steps), progress.loss, progress.learning_rate, FormatSpeed(progress.samples_per_second),
+      batch, 100.0 * progress.data_wait_share, device, FormatDuration(progress.seconds_left),
+      FormatCount(std::llround(progress.resident_megabytes)));
 }
 
 }  // namespace ssl

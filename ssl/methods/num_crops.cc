@@ -45,10 +45,12 @@ absl::StatusOr<int64_t> Views(const ConfigNode& transforms, absl::FunctionRef<bo
   return views;
 }
 
-// Whether it treats each view by itself. What a host registers may make as many as it likes.
+// Whether it treats each view by itself, or applies transforms that do. What a host registers may make as many as it
+// likes.
 bool KeepsViews(const ConfigNode& transform, const BuildContext& context) {
   const ConfigNode* const name = transform.Find("name");
-  if (name == nullptr || transform.Find("indices") != nullptr) return name != nullptr;
+  const bool applies_others = transform.Find("indices") != nullptr || transform.Find("transforms") != nullptr;
+  if (name == nullptr || applies_others) return name != nullptr;
   const auto made = context.registries.transforms.Make(name->text(), transform, context);
   return made.ok() && (*made)->as_view_transform() != nullptr;
 }

@@ -19,7 +19,6 @@
 #include <cmath>
 #include <vector>
 
-#include "ssl/models/direct_conv.h"
 #include "ssl/models/every_nth_pixel.h"
 #include "ssl/models/linear_product.h"
 #include "ssl/models/rank_moments.h"
@@ -162,11 +161,6 @@ bool RunsByWinograd(const ConvLayer& layer, const at::Tensor& input) {
          TakesWinograd(input, layer.weight, layer.stride);
 }
 
-bool RunsDirectly(const ConvLayer& layer, const at::Tensor& input) {
-  return layer.groups == 1 && !layer.bias.defined() && layer.weight.requires_grad() &&
-         TakesDirectConv(input, layer.weight);
-}
-
 bool RunsAsStem(const ConvLayer& layer, const at::Tensor& input) {
   return layer.stride == 2 && layer.padding == 3 && layer.groups == 1 && !layer.bias.defined() &&
          TakesStemConv(input, layer.weight);
@@ -235,7 +229,6 @@ at::Tensor ConvLayer::Forward(const at::Tensor& input) const {
     return at::conv2d(EveryNthPixel(input, stride), weight, bias, at::IntArrayRef({1, 1}), at::IntArrayRef({0, 0}),
                       /*dilation=*/{1, 1}, groups);
   }
-  if (RunsDirectly(*this, input)) return DirectConv(input, weight, stride, padding);
   return at::conv2d(input, weight, bias, {stride, stride}, {padding, padding}, /*dilation=*/{1, 1}, groups);
 }
 

@@ -14,9 +14,7 @@ TEST(CommandTextTest, IsWhatAShellTakesApart) {
   EXPECT_EQ(CommandText({"two\nlines"}), "'two\\nlines'") << "a log has a line for each command";
 }
 
-TEST(CommandTextTest, ThisProcessHasOne) {
-  EXPECT_THAT(CommandOfThisProcess(), ::testing::HasSubstr("command_text_test"));
-}
+TEST(CommandTextTest, ThisProcessHasOne) { EXPECT_THAT(CommandOfThisProcess(), ::testing::HasSubstr("tools_test")); }
 
 }  // namespace
 }  // namespace ssl

@@ -333,7 +333,7 @@ class BeforeTheStartTest(RanksCase):
         folder = ("config.DATA.TRAIN.DATA_SOURCES=[disk_folder]", "config.DATA.TRAIN.DATA_PATHS=[/no/such/folder]")
         world = self.world(TWO, *folder)
         self.assertEqual(world.end(), 2, world.output)
-        self.assertEqual(world.output.count("/no/such/folder: "), 1, world.output)
+        self.assertEqual(world.output.count("there is no folder /no/such/folder, "), 1, world.output)
         if "this command starts 2 ranks" in world.output:  # with a core for each
             self.assertRegex(world.output, r"rank 0 of 2 \(on \S+\): .*config.DATA.TRAIN.DATA_PATHS: ")
 

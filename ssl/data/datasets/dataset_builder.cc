@@ -106,7 +106,8 @@ absl::StatusOr<std::unique_ptr<Dataset>> ApplyHoldOut(std::unique_ptr<Dataset> d
   // Of small classes the rounding shows; once, where the test set is made.
   if (options.split == "test" && held_out > 2 * options.hold_out_fraction * static_cast<double>(dataset->size())) {
     SSL_LOG(INFO) << HoldOutKey(split, context.config) << " is " << options.hold_out_fraction << ": " << held_out
-                  << " of " << dataset->size() << " images are held out, as each class of two or more gives at least one";
+                  << " of " << dataset->size()
+                  << " images are held out, as each class of two or more gives at least one";
   }
   return std::make_unique<SubsetDataset>(std::move(dataset), std::move(positions));
 }

@@ -29,7 +29,7 @@ constexpr int64_t kMostReserved = int64_t{1} << 30;
 
 bool IsTest(const DataSplitOptions& split) { return split.split == "test"; }
 
-// " in /home/me" of a relative path, which counts from there.
+// " in <working directory>" of a relative path, which counts from there.
 std::string InWorkingDirectory(const std::string& path) {
   std::error_code unknown;
   const std::filesystem::path directory = std::filesystem::current_path(unknown);

@@ -30,8 +30,8 @@ class NpyDataset : public Dataset {
   int64_t size() const override { return count_; }
   bool has_labels() const override { return false; }
   std::string description() const override { return path_; }
-  // "images.npy: image 3 of 40, 32 x 32 x 3, pixels 1a2b3c4d": the checksum is that of pieces of the whole file, so that
-  // another file of the same name and shape is told, but not each change of one.
+  // "images.npy: image 3 of 40, 32 x 32 x 3, pixels 1a2b3c4d": the checksum is that of pieces of the whole file, so
+  // that another file of the same name and shape is told, but not each change of one.
   std::string SampleIdentity(int64_t index) const override;
   // DataLoss: the file is shorter than it was.
   absl::Status Get(int64_t index, Sample* sample) const override;

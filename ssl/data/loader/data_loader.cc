@@ -101,8 +101,7 @@ absl::Status DataLoader::Initialize(AdmitBatchMemory admit) {
 
   const BatchLayout admitted = options_.for_accelerator ? LayoutOn(c10::kCUDA) : layout_;
   const int64_t ring_size = RingSize(options_.num_workers, admitted, num_batches_);
-  SSL_RETURN_IF_ERROR(
-      admit({ring_size, admitted.batch_size, ring_size * BatchBytes(admitted), admitted.plans_views}));
+  SSL_RETURN_IF_ERROR(admit({ring_size, admitted.batch_size, ring_size * BatchBytes(admitted), admitted.plans_views}));
   if (!options_.for_accelerator) SSL_RETURN_IF_ERROR(AllocateRing());
   next_chunk_.batch = num_batches_;  // no work before StartEpoch
   next_batch_ = oldest_batch_ = num_batches_;

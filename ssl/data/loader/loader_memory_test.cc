@@ -111,8 +111,7 @@ TEST_F(LoaderMemoryTest, WhatBatchesTake_IsSaid) {
   UseImages(50, 100);
   CapturedLog log;
   ASSERT_OK(Make("TRAIN"));
-  EXPECT_THAT(log.Text(), AllOf(HasSubstr("config.DATA.TRAIN: 3 batches of 25 samples take 3 MB of memory"),
-                                HasSubstr("2 threads")));
+  EXPECT_THAT(log.Text(), HasSubstr("config.DATA.TRAIN: 3 batches of 25 samples take 3 MB of memory"));
   config_.SetPath("DATA.NUM_DATALOADER_WORKERS", ConfigNode::FromInt(0));
   ASSERT_OK(Make("TEST"));
   EXPECT_THAT(log.Text(), HasSubstr("config.DATA.TEST: 1 batch of 25 samples takes 1 MB of memory"));
@@ -128,7 +127,7 @@ TEST_F(LoaderMemoryTest, OfSeveralRanks_OneSays) {
   ASSERT_OK(ThreadWorld(2, absl::Seconds(20)).Run([&](Communicator& communicator) {
     return MakePhaseSource(config_.Section("DATA.TRAIN"), {config_, registries_, communicator}).status();
   }));
-  EXPECT_THAT(log.lines, ElementsAre(HasSubstr("take 2 MB of memory for each of 2 ranks, and")));
+  EXPECT_THAT(log.lines, ElementsAre(HasSubstr("take 2 MB of memory for each of 2 ranks")));
 }
 
 }  // namespace

@@ -54,7 +54,8 @@ class ThreadWorld::Rendezvous {
     const auto is_over = [&] { return round.arrived == size_ || HasLostARank(number); };
     const bool in_time = complete_.wait_for(lock, absl::ToChronoMilliseconds(timeout_), is_over);
     if (in_time && round.arrived < size_) {
-      return absl::UnavailableError(absl::StrCat("rank ", rank, " waits in ", round.operation, " for one that left"));
+      return absl::UnavailableError(
+          absl::StrCat("rank ", rank, " waits in ", round.operation, " for one that left: ", WhyLeft()));
     }
     if (!in_time) {
       return absl::DeadlineExceededError(absl::StrCat("rank ", rank, " waited ", absl::FormatDuration(timeout_), " in ",
@@ -69,6 +70,12 @@ class ThreadWorld::Rendezvous {
   absl::StatusOr<std::vector<at::Tensor>> Exchange(int64_t rank, const std::string& operation, at::Tensor tensor) {
     SSL_ASSIGN_OR_RETURN(const int64_t number, Deposit(rank, operation, std::move(tensor)));
     return Collect(rank, number);
+  }
+
+  // Of the lowest rank that left.
+  std::string WhyLeft() const {
+    const auto left = std::find_if(left_.begin(), left_.end(), [](const absl::Status& why) { return !why.ok(); });
+    return left == left_.end() ? "" : std::string(left->message());
   }
 
   // All ranks take part again, from the first round on.
