@@ -10,6 +10,7 @@ import pathlib
 import re
 
 MAX_LINES = 400
+MAX_COLUMNS = 120
 SOURCES = (".h", ".cc", ".bzl", ".py", ".sh")
 SCRIPTS_WITHOUT_SUFFIX = ("bazelw", ".ci/run")
 TEXTS = SOURCES + (".md", ".bazel", ".yaml", ".yml", ".bazelrc")
@@ -88,6 +89,20 @@ def is_source(path):
     return path.endswith(SOURCES) or path in SCRIPTS_WITHOUT_SUFFIX
 
 
+def check_page(path, lines):
+    """Lines of prose have at most MAX_COLUMNS. Tables and commands may be longer, and pages that a program makes."""
+    if any(line.startswith("Made by `") for line in lines):
+        return []
+    messages = []
+    is_fenced = False
+    for number, line in enumerate(lines, 1):
+        is_fenced ^= line.lstrip().startswith("```")
+        is_prose = not is_fenced and not line.startswith("    ") and not line.lstrip().startswith("|")
+        if is_prose and len(line) > MAX_COLUMNS:
+            messages.append(f"{path}:{number}: {len(line)} columns, at most {MAX_COLUMNS}")
+    return messages
+
+
 def check_file(path, text):
     """Violations in one file; `path` is relative to the root and has forward slashes."""
     lines = text.splitlines()
@@ -101,6 +116,8 @@ def check_file(path, text):
             messages.append(f"{path}:1: first line is not '{'//' if is_cpp(path) else '#'} {SPDX}'")
     if path.endswith(".h") and path.startswith(("ssl/", "tests/")):
         messages += check_guard(path, lines)
+    if path.endswith(".md"):
+        messages += check_page(path, lines)
     for rule in RULES:
         if rule.applies(path):
             messages += [f"{path}:{number}: {rule.message}: {line.strip()}"

@@ -38,6 +38,12 @@ class CheckFileTest(unittest.TestCase):
         self.assert_clean("ssl/a.cc", "int a;\n" * 399)
         self.assert_found("ssl/a.cc", "int a;\n" * 400, "401 lines, at most 400")
 
+    def test_prose_of_120_columns_passes_and_121_do_not(self):
+        self.assert_clean("docs/a.md", "a" * 120 + "\n| " + "a" * 200 + " |\n\n    " + "a" * 200 + "\n")
+        self.assert_clean("docs/a.md", "```\n" + "a" * 200 + "\n```\n")
+        self.assert_clean("docs/a.md", "Made by `./bazelw run //a > docs/a.md`; do not edit.\n" + "a" * 200 + "\n")
+        self.assert_found("docs/a.md", "```\n```\n" + "a" * 121 + "\n", "121 columns, at most 120")
+
     def test_umbrella_headers(self):
         self.assert_found("ssl/a.cc", "#include <torch/" + "torch.h>\n", "umbrella header")
         self.assert_found("tests/a.cc", "#include <ATen/" + "ATen.h>\n", "umbrella header")
