@@ -20,6 +20,7 @@ echo "\$(basename "\$PWD"): \$*" >>"$TREE/calls"
 [[ \$1 == run ]] && exit $3
 [[ \$1 == build ]] && exit $4
 [[ \$1 == query ]] && echo //ssl:kernel && exit 0
+[[ \$1 == aquery ]] && printf '2 total actions.\\n\\nMnemonics:\\n  CppCompile: 2\\n' && exit 0
 cat "$TREE/output"
 exit $2
 FAKE
@@ -47,6 +48,13 @@ expect 0 "5 passed, 0 failed"
 here=$(basename "$TREE")
 calls="$here: test //..."$'\n'"$here: query --noshow_progress kind(cuda_library, //ssl/...)"$'\n'
 calls+="$here: build --config=cuda //ssl:kernel"$'\n'"embed: run //:embed"$'\n'"embed: run //:own_train_step"
+for target in //ssl/tools:ssl_main //...; do
+  calls+=$'\n'"$here: aquery --noshow_progress --output=summary mnemonic('^CppCompile\$', deps($target))"
+done
+grep -q "^C++ files of ssl_main: 2, of everything: 2; minutes: 0 for the tests, 0 in all$" "$TREE/log" || {
+  echo "FAILED: the log does not say what was compiled: $(tail -n2 "$TREE/log")"
+  failures=$((failures + 1))
+}
 [[ $(<"$TREE/calls") == "$calls" ]] || {
   echo "FAILED: the calls are $(<"$TREE/calls")"
   failures=$((failures + 1))
