@@ -222,7 +222,7 @@ std::vector<WrongConfig> WrongCombinations() {
        {"command line:2", "lengths has 1 entries"}},
       {"ScalingOfAnUnscalableSchedule",
        {"config.OPTIMIZER.param_schedulers.lr={name: polynomial, auto_lr_scaling: {auto_scale: True}}"},
-       {"command line:2", "param_schedulers.name is 'polynomial'", "cannot scale"}},
+       {"command line:2", "polynomial: config.OPTIMIZER.param_schedulers.lr.name is 'polynomial'", "cannot scale"}},
       {"LarcOfAdam",
        {"config.OPTIMIZER.name=adam", "config.OPTIMIZER.use_larc=True"},
        {"command line:3", "use_larc", "adam"}},

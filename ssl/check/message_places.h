@@ -12,7 +12,8 @@
 namespace ssl {
 
 // An InvalidArgument, NotFound or Unimplemented gets the place of the name or the key that each line of it is about,
-// unless the line has one (ssl/config/message_place.h); code and payloads stay. Other statuses stay as they are.
+// unless the line has one (ssl/config/message_place.h), and the whole key where it is about a parameter of a transform,
+// a head or a schedule; code and payloads stay. Other statuses stay as they are.
 // root: {engine_name, config}.
 absl::Status WithPlaces(const absl::Status& status, const ConfigNode& root);
 

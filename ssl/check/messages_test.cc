@@ -41,6 +41,20 @@ const std::vector<Message>& Messages() {
        "command line:2: config.MODEL.HEAD.PARAMS: swav_head.num_clusters is '8', expected a list, as [8]"},
       {{"config.MODEL.HEAD.PARAMS=[[swav_head, {dims: [32, 16], num_cluster: [8]}]]"},
        "command line:2: config.MODEL.HEAD.PARAMS: unknown key 'swav_head.num_cluster'; did you mean 'num_clusters'?"},
+      {{"config.MODEL.HEAD.PARAMS=[[mlp, {dmis: [32, 32]}], [swav_head, {dims: [32, 16], num_clusters: [8]}]]"},
+       "command line:2: mlp: unknown key 'config.MODEL.HEAD.PARAMS.0.1.dmis'; did you mean 'dims'?"},
+      {{"config.DATA.TRAIN.TRANSFORMS.4.sdt=[0.2]"},
+       "command line:2: Normalize: unknown key 'config.DATA.TRAIN.TRANSFORMS.4.sdt'; did you mean 'std'?"},
+      {{"config.DATA.TEST.TRANSFORMS=[{name: Normalize, mean: [0], std: [1]}, {name: Normalize, sdt: [1]}]"},
+       "command line:2: Normalize: unknown key 'config.DATA.TEST.TRANSFORMS.1.sdt'; did you mean 'std'?"},
+      {{"config.DATA.TEST.TRANSFORMS=[{name: Resize, size: 8}, {name: Resize, size: x}]"},
+       "command line:2: Resize: config.DATA.TEST.TRANSFORMS.1.size is 'x', expected one or two numbers of pixels"},
+      {{"config.DATA.TEST.TRANSFORMS=[{name: Resize, size: 8}, {name: Resize, size: 8.5}]"},
+       "command line:2: Resize: config.DATA.TEST.TRANSFORMS.1.size is '8.5', expected one or two numbers of pixels"},
+      {{"config.OPTIMIZER.param_schedulers.lr={name: composite, lengths: [0.5, 0.5], schedulers: [{name: linear}, "
+        "{name: cosine, strat_value: 0.1}]}"},
+       "command line:2: cosine: unknown key 'config.OPTIMIZER.param_schedulers.lr.schedulers.1.strat_value'; did you "
+       "mean 'start_value'?"},
       {{"config.MODEL.HEAD.PARAMS=[swav_head, {dims: [32, 16], num_clusters: [8]}]"},
        "command line:2: config.MODEL.HEAD.PARAMS is [swav_head, ...], one head, expected a list of heads, [[swav_head, "
        "{arguments}]]"},

@@ -12,6 +12,7 @@
 #include "ssl/check/testing/check_tokens.h"
 #include "ssl/config/compose.h"
 #include "ssl/core/registries.h"
+#include "ssl/testing/captured_log.h"
 #include "ssl/testing/status_matchers.h"
 
 namespace ssl {
@@ -62,6 +63,39 @@ TEST(SettingsWithoutEffectTest, WhatCountsAndWhatIsTheDefaultAnyway_IsQuiet) {
                           "config.HOOKS.EMA_MODEL.SAVE_EMA_MODEL=True", "config.HOOKS.EMA_MODEL.DECAY=0.9",
                           "config.LOSS.moco_loss.temperature=0.20", "config.OPTIMIZER.larc_config.clip=False"}),
               IsEmpty());
+}
+
+TEST(SettingsWithoutEffectTest, KeyThatIsTypedTwice_IsNamedWithBothPlaces) {
+  EXPECT_THAT(WarningsOf({"config.OPTIMIZER.num_epochs=2", "config.OPTIMIZER.num_epochs=3"}),
+              ElementsAre("command line:3: config.OPTIMIZER.num_epochs is '3', which holds; '2' of command line:2 has "
+                          "no effect: the key is given twice"));
+  EXPECT_THAT(WarningsOf({"config.OPTIMIZER.num_epochs=3", "config.OPTIMIZER.num_epochs=3",
+                          "config.OPTIMIZER.larc_config={eps: 1e-8}", "config.OPTIMIZER.larc_config={clip: False}"}),
+              IsEmpty())
+      << "nothing is lost";
+  EXPECT_THAT(WarningsOf({"+config.MY_KEY=1", "config.ALLOW_UNKNOWN_KEYS=True"}), IsEmpty());
+  EXPECT_THAT(WarningsOf({"config.OPTIMIZER.larc_config={eps: 1e-8}", "config.OPTIMIZER.larc_config={eps: 1e-7}",
+                          "config.OPTIMIZER.use_larc=True"}),
+              ElementsAre(HasSubstr("config.OPTIMIZER.larc_config.eps is '1e-7', which holds; '1e-8' of command")));
+}
+
+// Methods know how many images and batches there are, and say so in the log.
+TEST(SettingsWithoutEffectTest, QueueThatATrainingCannotFillOrNeverUses_IsWarnedOf) {
+  const std::string length = "config.LOSS.swav_loss.queue.queue_length";
+  const std::string start = "config.LOSS.swav_loss.queue.start_iter";
+  const auto logged = [](const std::vector<std::string>& tokens) {
+    const CapturedLog log;
+    EXPECT_THAT(CheckTokens(tokens).mistakes, IsEmpty());
+    return log.warnings;
+  };
+  EXPECT_THAT(logged({"config=test/swav_tiny", length + "=88"}),
+              ElementsAre(HasSubstr("command line:2: " + length + " is 88, more than the 80 images of the training")));
+  EXPECT_THAT(logged({"config=test/swav_tiny", length + "=80", start + "=20"}),
+              ElementsAre("command line:3: " + start + " is 20, expected less than 20, the batches of the whole " +
+                          "training: the queue has no effect"));
+  EXPECT_THAT(logged({"config=test/swav_tiny", length + "=80", start + "=19"}), IsEmpty());
+  EXPECT_THAT(logged({"config=test/moco_tiny", "config.LOSS.moco_loss.queue_size=800"}),
+              ElementsAre(HasSubstr("command line:2: config.LOSS.moco_loss.queue_size is 800, more than the ")));
 }
 
 TEST(SettingsWithoutEffectTest, SectionThatAnEngineOfTheCommandReads_IsQuiet) {

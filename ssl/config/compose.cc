@@ -20,6 +20,7 @@
 #include "ssl/config/find_file.h"
 #include "ssl/config/key_check.h"
 #include "ssl/config/merge.h"
+#include "ssl/config/same_value.h"
 #include "ssl/config/unexpanded_text.h"
 #include "ssl/config/yaml.h"
 
@@ -243,9 +244,26 @@ class Composer {
       result_.root.SetPath(kAllowUnknownKeys, ConfigNode::Scalar("true", /*quoted=*/false, value->location()));
     }
     ConfigNode merged = ConfigNode::Null();
+    WarnOfRepetitions(token.key, *value);
     if (const ConfigNode* present = result_.root.FindPath(token.key)) merged = *present;
     MergeInto(&merged, *value);
     result_.root.SetPath(token.key, std::move(merged));
+  }
+
+  // What an earlier token has given would be lost in silence. An item of a list that is set anew is no repetition.
+  void WarnOfRepetitions(const std::string& key, const ConfigNode& value) {
+    ConfigNode token = ConfigNode::Map();
+    token.SetPath(key, value);
+    for (const std::string& path : CommonKeys(typed_, token)) {
+      const ConfigNode* earlier = typed_.FindPath(path);  // null where a name has dots of its own
+      const ConfigNode* now = token.FindPath(path);
+      if (earlier == nullptr || now == nullptr || SameValue(*earlier, *now)) continue;
+      if (earlier->is_list() && now->is_map()) continue;
+      result_.warnings.push_back(absl::StrCat(
+          now->location().ToString(), ": ", path, " is ", now->Describe(), ", which holds; ", earlier->Describe(),
+          " of ", earlier->location().ToString(), " has no effect: the key is given twice"));
+    }
+    MergeInto(&typed_, token);
   }
 
   // Whether the key may be set: known (or added on purpose), and with maps all the way.
@@ -299,6 +317,7 @@ class Composer {
   std::map<std::string, std::vector<ConfigNode>> fragments_;  // by their group
   std::vector<Override> files_;
   std::vector<Override> values_;
+  ConfigNode typed_ = ConfigNode::Map();   // what the values have given
   std::vector<std::string> unknown_keys_;  // of files
   std::vector<std::string> problems_;
 };

@@ -34,7 +34,8 @@ namespace ssl {
 // FILE may end in .yaml or not. It is tried as a path, then below the folders configs/config
 // and configs/config/pretrain of each search directory. VALUE is null, a bare text up to the
 // end of the token, or, beginning with [ { " or ', YAML; nothing is the empty string; a map
-// merges, everything else replaces. A number in a path is an index of a list.
+// merges, everything else replaces, with a warning where another token has given it. A number in a path is an index of
+// a list.
 struct ComposeRequest {
   ConfigNode defaults;  // The root: {engine_name: ..., config: {...}}.
   std::vector<std::string> tokens;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/core/algorithm_scope.h"
 
-#include <ATen/Context.h>
 #include <c10/util/env.h>
 
 #include <optional>
@@ -16,6 +15,23 @@ constexpr char kWorkspace[] = "CUBLAS_WORKSPACE_CONFIG";
 // LibTorch knows these two for deterministic. The first is what it takes itself on an H100.
 constexpr char kEightOfFourMib[] = ":4096:8";
 constexpr char kEightOfSixteenKib[] = ":16:8";
+
+at::Float32Precision ConvolutionPrecision(at::Float32Backend backend) {
+  return at::globalContext().float32Precision(backend, at::Float32Op::CONV);
+}
+
+void SetConvolutionPrecision(at::Float32Backend backend, at::Float32Precision precision) {
+  at::globalContext().setFloat32Precision(backend, at::Float32Op::CONV, precision);
+}
+
+// Returns the flag before: NONE where it gave way to the one of all operations, or of all backends.
+at::Float32Precision ExchangeForIeee(at::Float32Backend backend) {
+  const at::Float32Precision was = ConvolutionPrecision(backend);
+  SetConvolutionPrecision(backend, at::Float32Precision::NONE);
+  const bool is_inherited = ConvolutionPrecision(backend) == was;
+  SetConvolutionPrecision(backend, at::Float32Precision::IEEE);
+  return is_inherited ? at::Float32Precision::NONE : was;
+}
 
 }  // namespace
 
@@ -45,6 +61,16 @@ AlgorithmScope::AlgorithmScope(bool deterministic) : were_(Get()) {
 }
 
 AlgorithmScope::~AlgorithmScope() { Set(were_); }
+
+IeeeConvolutionScope::IeeeConvolutionScope()
+    : cpu_was_(ExchangeForIeee(at::Float32Backend::MKLDNN)), cuda_was_(ExchangeForIeee(at::Float32Backend::CUDA)) {}
+
+IeeeConvolutionScope::~IeeeConvolutionScope() {
+  SetConvolutionPrecision(at::Float32Backend::MKLDNN, cpu_was_);
+  SetConvolutionPrecision(at::Float32Backend::CUDA, cuda_was_);
+}
+
+bool HasIeeeConvolutions() { return ConvolutionPrecision(at::Float32Backend::MKLDNN) == at::Float32Precision::IEEE; }
 
 absl::Status CheckCublasWorkspace(const TaskOptions& options, const ConfigNode& config) {
   if (options.machine.device == "cpu" || !options.reproducibility.deterministic_convolutions) return absl::OkStatus();

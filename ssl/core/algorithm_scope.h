@@ -8,6 +8,8 @@
 #ifndef SSL_CORE_ALGORITHM_SCOPE_H_
 #define SSL_CORE_ALGORITHM_SCOPE_H_
 
+#include <ATen/Context.h>
+
 #include "absl/status/status.h"
 #include "ssl/config/node.h"
 #include "ssl/core/core_options.h"
@@ -39,6 +41,24 @@ class AlgorithmScope {
 
   const Flags were_;
 };
+
+// Convolutions of float32 round as their definition does while the scope lives (REPRODUCIBILITY.IEEE_CONVOLUTIONS):
+// LibTorch's flag fp32_precision of convolutions, of the CPU and of CUDA, is "ieee", and no layer of ssl/models goes by
+// Winograd's filtering. A host program may set the flag itself instead. Then the flag is what it was.
+class IeeeConvolutionScope {
+ public:
+  IeeeConvolutionScope();
+  ~IeeeConvolutionScope();
+  IeeeConvolutionScope(const IeeeConvolutionScope&) = delete;
+  IeeeConvolutionScope& operator=(const IeeeConvolutionScope&) = delete;
+
+ private:
+  const at::Float32Precision cpu_was_;
+  const at::Float32Precision cuda_was_;
+};
+
+// Whether the flag above is set, for the CPU.
+bool HasIeeeConvolutions();
 
 // InvalidArgument, with the key, where a run on a GPU asks for deterministic algorithms and the
 // environment gives cuBLAS another workspace.

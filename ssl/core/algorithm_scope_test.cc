@@ -52,6 +52,24 @@ TEST_F(AlgorithmScopeTest, TheFlagsOfAHost_AreBackAtItsEnd) {
   at::globalContext().setDeterministicAlgorithms(false, /*warn_only=*/false);
 }
 
+TEST_F(AlgorithmScopeTest, ConvolutionsAreIeee_WhileTheScopeLives) {
+  at::Context& torch = at::globalContext();
+  EXPECT_FALSE(HasIeeeConvolutions());
+  {
+    const IeeeConvolutionScope ieee;
+    EXPECT_TRUE(HasIeeeConvolutions());
+    EXPECT_EQ(torch.float32Precision(at::Float32Backend::CUDA, at::Float32Op::CONV), at::Float32Precision::IEEE);
+  }
+  EXPECT_FALSE(HasIeeeConvolutions());
+  EXPECT_EQ(torch.float32Precision(at::Float32Backend::CUDA, at::Float32Op::CONV), at::Float32Precision::TF32);
+  // What a host has chosen for all operations stays the choice for convolutions.
+  torch.setFloat32Precision(at::Float32Backend::GENERIC, at::Float32Op::ALL, at::Float32Precision::IEEE);
+  { const IeeeConvolutionScope ieee; }
+  EXPECT_TRUE(HasIeeeConvolutions());
+  torch.setFloat32Precision(at::Float32Backend::GENERIC, at::Float32Op::ALL, at::Float32Precision::NONE);
+  EXPECT_FALSE(HasIeeeConvolutions());
+}
+
 TEST_F(AlgorithmScopeTest, CublasGetsItsWorkspaceFromTheEnvironment) {
   { const AlgorithmScope fastest(/*deterministic=*/false); }
   EXPECT_EQ(getenv("CUBLAS_WORKSPACE_CONFIG"), nullptr);

@@ -121,6 +121,11 @@ void ReproducibilityOptions::VisitFields(FieldVisitor& visitor) {
       Doc("on a GPU: algorithms that give the same bits each time, instead of the fastest ones; an operation that has "
           "none ends the run (ssl_main; a host program holds an AlgorithmScope)")
           .MayChange());
+  visitor.Field(
+      "IEEE_CONVOLUTIONS", &ieee_convolutions,
+      Doc("convolutions of float32 round as their definition does: no Winograd filtering on a CPU, no TF32 on "
+          "a GPU (ours; a host program holds an IeeeConvolutionScope)")
+          .MayChange());
 }
 
 absl::StatusOr<TaskOptions> ReadTaskOptions(const ConfigNode& config) {

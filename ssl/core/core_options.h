@@ -82,6 +82,7 @@ struct MachineOptions : Options {
 // The section REPRODUCIBILITY.
 struct ReproducibilityOptions : Options {
   bool deterministic_convolutions = false;
+  bool ieee_convolutions = false;
   void VisitFields(FieldVisitor& visitor) override;
 };
 

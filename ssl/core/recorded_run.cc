@@ -25,7 +25,7 @@ std::optional<RecordedRun> ReadRun(const CheckpointStore& store, int64_t iterati
   const absl::StatusOr<std::string> json = store.ReadConfig(iteration);
   const absl::StatusOr<Manifest> manifest = store.ReadManifest(iteration);
   if (!json.ok() || json->empty() || !manifest.ok()) return std::nullopt;
-  absl::StatusOr<SavedSettings> settings = ParseSavedSettings(*json, /*with_counts=*/false, run.origin);
+  absl::StatusOr<SavedSettings> settings = ParseSavedSettings(*json, /*with_counts=*/true, run.origin);
   if (!settings.ok()) return std::nullopt;
   run.settings = *std::move(settings);
   run.ranks = manifest->world_size;

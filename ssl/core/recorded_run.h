@@ -17,9 +17,9 @@
 namespace ssl {
 
 struct RecordedRun {
-  SavedSettings settings;
-  int64_t ranks = 1;   // that saved it
-  std::string origin;  // the file that says so: <run directory>/checkpoints/step_120/config.json
+  SavedSettings settings;  // with what was counted, such as DATA.TRAIN.num_samples
+  int64_t ranks = 1;       // that saved it
+  std::string origin;      // the file that says so: <run directory>/checkpoints/step_120/config.json
 };
 
 // Reads the newest checkpoint in `run_directory` that tells its settings; its tensors are not looked at. There is none

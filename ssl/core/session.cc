@@ -283,6 +283,8 @@ absl::Status Session::Note(const char* phase, absl::Status status) {
   if (status.ok()) return status;
   progress_->failing_hook = trainer_->hook_failure().hook;
   progress_->failing_event = trainer_->hook_failure().event;
+  // The others may wait for this rank in an operation that it never begins: they learn of it now.
+  if (!IsKnownToAllRanks(status)) communicator_->Abort(status);
   return status;
 }
 

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "ssl/base/torch_guard.h"
 #include "ssl/core/self_supervision_task.h"
+#include "ssl/distributed/agree.h"
 
 namespace ssl {
 
@@ -25,10 +26,12 @@ absl::Status CheckSkippedUpdates(SelfSupervisionTask& task, int64_t updates) {
   });
 }
 
-absl::Status WatchSkippedUpdates(SelfSupervisionTask& task) {
+absl::Status WatchSkippedUpdates(SelfSupervisionTask& task, Communicator& communicator) {
   const int64_t updates = task.state().iteration + 1;
   const bool is_due = updates % task.options().run.log_frequency == 0 || updates == task.state().max_iterations;
-  return task.device().is_cpu() || is_due ? CheckSkippedUpdates(task, updates) : absl::OkStatus();
+  if (!task.device().is_cpu() && !is_due) return absl::OkStatus();
+  const absl::Status status = CheckSkippedUpdates(task, updates);
+  return status.ok() ? status : AgreeOnStatus(status, "watching the loss scale", communicator);
 }
 
 }  // namespace ssl

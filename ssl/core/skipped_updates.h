@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "absl/status/status.h"
+#include "ssl/distributed/communicator.h"
 
 namespace ssl {
 
@@ -18,8 +19,8 @@ class SelfSupervisionTask;
 absl::Status CheckSkippedUpdates(SelfSupervisionTask& task, int64_t updates);
 
 // After each update, which TrainState does not count yet: the same, but on a device every LOG_FREQUENCY updates and
-// after the last one alone, so that the error comes late there, and no step waits.
-absl::Status WatchSkippedUpdates(SelfSupervisionTask& task);
+// after the last one alone, so that the error comes late there, and no step waits. Collective where it is an error.
+absl::Status WatchSkippedUpdates(SelfSupervisionTask& task, Communicator& communicator);
 
 }  // namespace ssl
 

@@ -7,7 +7,8 @@
 //   context.perf_stats.LeaveOut(communicator.waiting());
 //
 // Duplicates and groups note theirs in the same place, because parts of a step (the reducer of gradients, batch norm
-// over ranks) have one of their own. So a thread that works beside the steps has to duplicate `base` instead.
+// over ranks) have one of their own. So a thread that works beside the steps has to duplicate `base` instead. They are
+// made, destroyed and aborted by one thread.
 #ifndef SSL_CORE_TIMED_COMMUNICATOR_H_
 #define SSL_CORE_TIMED_COMMUNICATOR_H_
 
@@ -15,6 +16,8 @@
 
 #include <cstdint>
 #include <memory>
+#include <utility>
+#include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
@@ -27,9 +30,9 @@ namespace ssl {
 class TimedCommunicator : public Communicator {
  public:
   // base: outlives it.
-  explicit TimedCommunicator(Communicator& base) : base_(base), waiting_(&own_waiting_) {}
+  explicit TimedCommunicator(Communicator& base) : base_(base), family_(std::make_shared<Family>()) {}
 
-  const WaitingTime& waiting() const { return *waiting_; }
+  const WaitingTime& waiting() const { return family_->waiting; }
 
   int64_t rank() const override { return base_.rank(); }
   int64_t size() const override { return base_.size(); }
@@ -42,15 +45,23 @@ class TimedCommunicator : public Communicator {
   void LetOthersGoOn(absl::FunctionRef<void()> wait) override;
   absl::StatusOr<std::unique_ptr<Communicator>> Duplicate() override;
   absl::StatusOr<std::unique_ptr<Communicator>> Split(int64_t color) override;
-  void Abort(const absl::Status& why) override { base_.Abort(why); }
 
- protected:
-  TimedCommunicator(Communicator& base, WaitingTime* waiting) : base_(base), waiting_(waiting) {}
+  // That of the base, and of all duplicates and groups that were made by this one or by one of them.
+  void Abort(const absl::Status& why) override;
 
  private:
+  class Owning;
+
+  // What a communicator and those that were made by it have in common.
+  struct Family {
+    WaitingTime waiting;
+    std::vector<Communicator*> made;  // those that live, below their timing
+  };
+
+  TimedCommunicator(Communicator& base, std::shared_ptr<Family> family) : base_(base), family_(std::move(family)) {}
+
   Communicator& base_;
-  WaitingTime own_waiting_;
-  WaitingTime* const waiting_;
+  const std::shared_ptr<Family> family_;
 };
 
 }  // namespace ssl

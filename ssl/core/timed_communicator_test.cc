@@ -34,6 +34,8 @@ class SlowWork : public Work {
 // Rank 1 of 3, whose operations take kBusy at least. An all-reduce adds 1; the others fail as their names say.
 class SlowCommunicator : public Communicator {
  public:
+  // aborted: counts the communicators that were aborted, here and of those made by this one.
+  explicit SlowCommunicator(int* aborted) : aborted_(aborted) {}
   int64_t rank() const override { return 1; }
   int64_t size() const override { return 3; }
   absl::Status AllReduce(at::Tensor& tensor, ReduceOp op) override {
@@ -53,16 +55,19 @@ class SlowCommunicator : public Communicator {
     BeBusy();
     wait();
   }
-  absl::StatusOr<std::unique_ptr<Communicator>> Duplicate() override { return std::make_unique<SlowCommunicator>(); }
-  absl::StatusOr<std::unique_ptr<Communicator>> Split(int64_t color) override {
-    return std::make_unique<SlowCommunicator>();
+  absl::StatusOr<std::unique_ptr<Communicator>> Duplicate() override {
+    return std::make_unique<SlowCommunicator>(aborted_);
   }
+  absl::StatusOr<std::unique_ptr<Communicator>> Split(int64_t color) override { return Duplicate(); }
+  void Abort(const absl::Status& why) override { ++*aborted_; }
 
  private:
   static absl::Status Fail(const char* what) {
     BeBusy();
     return absl::UnavailableError(what);
   }
+
+  int* const aborted_;
 };
 
 // The seconds that `communicator` notes while `call` runs, which has to take kBusy.
@@ -81,7 +86,8 @@ class TimedCommunicatorTest : public ::testing::Test {
     EXPECT_GE(Noted(communicator_, call), operations * absl::ToDoubleSeconds(kBusy) - 1e-6);
   }
 
-  SlowCommunicator base_;
+  int aborted_ = 0;
+  SlowCommunicator base_{&aborted_};
   TimedCommunicator communicator_{base_};
   at::Tensor tensor_ = at::full({2}, 5.0);
 };
@@ -127,6 +133,14 @@ TEST_F(TimedCommunicatorTest, DuplicatesAndGroups_NoteInTheSamePlace) {
     EXPECT_OK(duplicate->AllReduce(tensor_, ReduceOp::kSum));
     EXPECT_OK(group->AllReduce(tensor_, ReduceOp::kSum));
   });
+}
+
+TEST_F(TimedCommunicatorTest, Abort_ReachesDuplicatesAndGroupsThatLive) {
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Communicator> duplicate, communicator_.Duplicate());
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Communicator> group, duplicate->Split(0));
+  ASSERT_OK(communicator_.Duplicate().status());  // it is gone at once
+  communicator_.Abort(absl::InternalError("no weights"));
+  EXPECT_EQ(aborted_, 3);
 }
 
 }  // namespace

@@ -280,6 +280,7 @@ void Trainer::ResetMeters() {
 }
 
 absl::Status Trainer::ReadMeters() {
+  WaitForDevice(task_->device(), &context_.perf_stats);
   SSL_ASSIGN_OR_RETURN(const double loss, phase_loss_.Mean(context_.communicator));
   context_.meter_reports.push_back({"loss", {{"mean", "", loss}}});
   if (task_->state().training && !task_->options().meters_in_training) return absl::OkStatus();
@@ -338,7 +339,7 @@ absl::Status Trainer::RunStep() {
     Batches batches(this);
     SSL_RETURN_IF_ERROR(task_->train_step().Train(*task_, hooks_, batches, context_));
     SSL_RETURN_IF_ERROR(batches.CheckCounts());  // the run's position is that of its samples
-    SSL_RETURN_IF_ERROR(WatchSkippedUpdates(*task_));
+    SSL_RETURN_IF_ERROR(WatchSkippedUpdates(*task_, context_.communicator));
     ++state.iteration;
   } else {
     SSL_RETURN_IF_ERROR(TestBatch());
@@ -374,8 +375,7 @@ absl::Status Trainer::Finish(const absl::Status& status) {
     first.Update(hooks_.RunOnException(context_, first));
   }
   first.Update(hooks_.RunOnEnd(context_));
-  // A host's OnEnd may have saved as well. After an error the other ranks may be gone; the checkpointer itself lets a
-  // save that has begun end.
+  // A host's OnEnd may have saved as well. After an error it is the checkpointer that lets a save end, without ranks.
   if (first.ok() && saver_ != nullptr) first = GuardTorch("saving", [this] { return saver_->Wait(); });
   first.Update(flushed);
   first.Update(flush());

@@ -14,6 +14,9 @@ namespace ssl {
 // LibTorch exceptions.
 void WaitForDevice(const c10::Device& device);
 
+// The same before a value is read from the device, which would wait without a word: notes the time as kWaitForDevice.
+void WaitForDevice(const c10::Device& device, PerfStats* stats);
+
 // While it lives, context.perf_stats.TrainingNow() stands still: for work that is no training, such as a test phase, an
 // evaluation or a save. What the device was given before belongs to training, and is waited for. Pauses nest.
 //

@@ -175,7 +175,7 @@ class CheckDataEngine : public Engine {
     }
     if (splits.size() == 2) AddShared(splits[0], splits[1], &report->summary, &details);
     context.results.Set(kPrefix, std::move(figures));
-    if (context.run_directory.empty()) return absl::OkStatus();
+    if (context.run_directory.empty() || !context.keeps_results) return absl::OkStatus();
     // Without the file, the table is there all the same.
     const absl::Status written =
         WriteEvaluationFile(context.run_directory, kDataCheckFile, ToJson(details), context.file_system);

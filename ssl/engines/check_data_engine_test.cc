@@ -143,6 +143,18 @@ TEST_F(CheckDataEngineTest, FileThatCannotBeWritten_IsTheVerdictAndTheReportStay
                        HasSubstr("/not/there cannot be written (config.CHECKPOINT.DIR chooses another): ")));
 }
 
+TEST_F(CheckDataEngineTest, RunDirectoryThatTheCommandMayNotWrite_IsLeftAlone) {
+  WriteFolder();
+  EngineContext context = Context();
+  context.run_directory = "/sys/nowhere";
+  context.keeps_results = false;
+  const BuildContext build{config_, registries_, *communicator_, 3, context.run_directory};
+  ASSERT_OK_AND_ASSIGN(const auto engine, registries_.engines.Make("check_data", config_, build));
+  ASSERT_OK_AND_ASSIGN(const EngineReport report, engine->Run(context));
+  EXPECT_OK(report.verdict);
+  EXPECT_THAT(report.summary, AllOf(HasSubstr("20 images"), Not(HasSubstr("every file by name"))));
+}
+
 TEST_F(CheckDataEngineTest, NamesThatAreNoText_CanBeFoundAgain) {
   WriteFolder();
   Write("photos/ant/\xFF.png", "");

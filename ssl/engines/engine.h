@@ -31,6 +31,8 @@ struct EngineContext {
   FileSystem& file_system;
   std::string run_directory;  // "" when the run keeps no files
   ConfigNode& results;        // what results.json will hold; an engine sets its own keys
+  // False where the command has said that it may not write into the run directory: what is there can be read.
+  bool keeps_results = true;
   // The run directory, when the command holds its lock; null: an engine that trains opens it.
   const RunDirectory* held_directory = nullptr;
   // Where the training of an engine stands, for a report of its failure; null: nobody asks.

@@ -25,6 +25,7 @@
 #include "ssl/distributed/communicator.h"
 #include "ssl/distributed/preview_communicator.h"
 #include "ssl/engines/evaluation_plan.h"
+#include "ssl/hooks/process_memory.h"
 #include "ssl/hooks/progress_line.h"
 
 namespace ssl {
@@ -122,6 +123,12 @@ class EstimateEngine : public Engine {
         absl::StrFormat("estimate: %s%s of %.3g s, about %s of training, until %s", Counted(updates), beside,
                         seconds_per_update, FormatDuration(seconds),
                         absl::FormatTime("%H:%M", absl::Now() + absl::Seconds(seconds), absl::LocalTimeZone()));
+    // With what the start took; of several ranks, that of rank 0.
+    const int64_t peak = ReadProcessMemory().peak_bytes;
+    if (peak > 0) {
+      absl::StrAppend(&report.summary, "\nmemory of this process, seen in ", Counted(std::min(kUpdates, all)), ": ",
+                      FormatBytes(peak));
+    }
     return report;
   }
 

@@ -29,7 +29,8 @@ class EstimateEngineTest : public SimclrRun {
 
 TEST_F(EstimateEngineTest, WholeTraining_FromAFewStepsThatLeaveNothing) {
   ASSERT_OK_AND_ASSIGN(const EngineReport report, Estimate());
-  EXPECT_THAT(report.summary, AllOf(HasSubstr("estimate: 60 updates of "), HasSubstr(" of training, until ")));
+  EXPECT_THAT(report.summary, AllOf(HasSubstr("estimate: 60 updates of "), HasSubstr(" of training, until "),
+                                    HasSubstr("\nmemory of this process, seen in 7 updates: ")));
   const double step = results_.FindPath("estimate.seconds_per_update")->AsDouble().value();
   EXPECT_GT(step, 0.0);
   EXPECT_DOUBLE_EQ(results_.FindPath("estimate.seconds")->AsDouble().value(), 60 * step);

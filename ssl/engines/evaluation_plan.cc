@@ -117,9 +117,9 @@ void ChooseTransforms(EvaluationPlan* plan) {
   ConfigNode transforms = ConfigNode::List(training->location());
   AppendCrop(CropSize(*training), &transforms);
   AppendConversions(*training, &transforms);
-  plan->choices.push_back(
-      absl::StrCat("images go through ", Describe(transforms),
-                   ", from the transforms of training; config.DATA.TEST.TRANSFORMS says otherwise"));
+  plan->choices.push_back(absl::StrCat("images go through ", Describe(transforms),
+                                       ", from config.DATA.TRAIN.TRANSFORMS (", training->location().ToString(),
+                                       "); config.DATA.TEST.TRANSFORMS says otherwise"));
   plan->config.SetPath(absl::StrCat(kTest, ".TRANSFORMS"), std::move(transforms));
   plan->config.SetPath(absl::StrCat(kTest, ".COLLATE_FUNCTION"), ConfigNode::FromString("default_collate"));
   plan->config.SetPath(absl::StrCat(kTest, ".COLLATE_FUNCTION_PARAMS"), ConfigNode::Map());

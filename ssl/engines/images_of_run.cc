@@ -50,4 +50,16 @@ std::vector<std::string> TakeImagesOfRun(const RecordedRun& run, const ConfigNod
   return choices;
 }
 
+std::string OtherImagesOfRun(const RecordedRun& run, const ConfigNode& config) {
+  constexpr char kPaths[] = "DATA.TRAIN.DATA_PATHS";
+  const ConfigNode* now = config.FindPath(kPaths);
+  const std::string places = PlacesForMessage(run.settings, kPaths);
+  if (now == nullptr || places == "[]" || NamesSamePlaces(run.settings, kPaths, *now)) return "";
+  const auto count = run.settings.find("DATA.TRAIN.num_samples");
+  const std::string images = count == run.settings.end() ? ""
+                             : count->second == "1"      ? " (1 image)"
+                                                         : absl::StrCat(" (", count->second, " images)");
+  return absl::StrCat("the network was trained on the images of ", places, images);
+}
+
 }  // namespace ssl

@@ -21,6 +21,10 @@ inline constexpr const char* kReadingKeys[] = {"DECODE", "EXIF_ORIENTATION", "GR
 //   defaults: OptionCatalog::Defaults()
 std::vector<std::string> TakeImagesOfRun(const RecordedRun& run, const ConfigNode& defaults, ConfigNode* config);
 
+// For people, where DATA.TRAIN.DATA_PATHS of `config` names other places than that of the run: which images the network
+// was trained on, and how many there were. "" where they are the same, or the run does not tell.
+std::string OtherImagesOfRun(const RecordedRun& run, const ConfigNode& config);
+
 }  // namespace ssl
 
 #endif  // SSL_ENGINES_IMAGES_OF_RUN_H_

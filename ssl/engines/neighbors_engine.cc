@@ -220,10 +220,11 @@ class NeighborsEngine : public Engine {
       SSL_RETURN_IF_ERROR(WriteFileAtomically(context.file_system, path, sheets[i]));
       tree.Set(subject.name, TreeOf(subject.neighbors, originals));
       const int64_t queries = subject.neighbors.positions.size(0);
-      absl::StrAppendFormat(&report->summary, "%-10s %d %s, %d neighbours each, distances %.3f to %.3f: %s\n",
-                            subject.name, queries, queries == 1 ? "query" : "queries",
-                            subject.neighbors.positions.size(1), subject.neighbors.distances.min().item<double>(),
-                            subject.neighbors.distances.max().item<double>(), path);
+      const int64_t neighbors = subject.neighbors.positions.size(1);
+      absl::StrAppendFormat(
+          &report->summary, "%-10s %d %s, %d %s each, distances %.3f to %.3f: %s\n", subject.name, queries,
+          queries == 1 ? "query" : "queries", neighbors, neighbors == 1 ? "neighbour" : "neighbours",
+          subject.neighbors.distances.min().item<double>(), subject.neighbors.distances.max().item<double>(), path);
     }
     tree.Set(kBrokenImagesKey, broken);
     absl::StrAppend(&report->summary, BrokenImagesLine(broken));

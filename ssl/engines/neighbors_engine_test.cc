@@ -48,6 +48,13 @@ class NeighborsEngineTest : public MatrixRun {
   ConfigNode Written() { return ReadResults(directory_ + "/neighbors.json", PosixFileSystem()).value(); }
 };
 
+TEST_F(NeighborsEngineTest, OneNeighbour_IsCountedAsOne) {
+  SaveRandomCheckpoint();
+  Set("NEIGHBORS.TOPK", "1");
+  ASSERT_OK_AND_ASSIGN(const EngineReport report, Run("neighbors"));
+  EXPECT_THAT(report.summary, HasSubstr("4 queries, 1 neighbour each"));
+}
+
 TEST_F(NeighborsEngineTest, EachQueryHasItsNearest) {
   SaveRandomCheckpoint();
   ASSERT_OK_AND_ASSIGN(const EngineReport report, Run("neighbors"));

@@ -16,6 +16,7 @@
 #include "ssl/base/status_macros.h"
 #include "ssl/distributed/agree.h"
 #include "ssl/engines/evaluation_plan.h"
+#include "ssl/engines/images_of_run.h"
 
 namespace ssl {
 namespace {
@@ -88,6 +89,7 @@ EngineContext WithConfig(const ConfigNode& config, const EngineContext& context)
   EngineContext complete{config,         context.registries,  context.communicator,
                          context.stop,   context.file_system, context.run_directory,
                          context.results};
+  complete.keeps_results = context.keeps_results;
   complete.held_directory = context.held_directory;
   complete.progress = context.progress;
   complete.earlier_engines = context.earlier_engines;
@@ -98,6 +100,8 @@ absl::StatusOr<EngineReport> WithEvaluationPlan(const std::string& engine, Engin
                                                 absl::FunctionRef<absl::StatusOr<EngineReport>(EngineContext&)> run) {
   SSL_ASSIGN_OR_RETURN(const std::optional<RecordedRun> evaluated, AgreedRun(context));
   const EvaluationPlan plan = PlanOf(context, evaluated);
+  const std::string trained_on = evaluated.has_value() ? OtherImagesOfRun(*evaluated, context.config) : "";
+  if (!trained_on.empty()) SSL_LOG(INFO) << "evaluation: " << trained_on;
   for (const std::string& choice : plan.choices) SSL_LOG(INFO) << "evaluation: " << choice;
   EngineContext complete = WithConfig(plan.config, context);
   absl::StatusOr<EngineReport> report = run(complete);

@@ -23,6 +23,7 @@
 #include "ssl/distributed/local_communicator.h"
 #include "ssl/distributed/testing/thread_communicator.h"
 #include "ssl/engines/evaluation_plan.h"
+#include "ssl/engines/images_of_run.h"
 #include "ssl/io/file_system.h"
 #include "ssl/testing/status_matchers.h"
 #include "ssl/testing/temp_dir.h"
@@ -117,6 +118,19 @@ TEST_F(ImagesOfRunTest, TestSetWithSourcesOfItsOwn_IsReadAsTheRunReadItsImages_W
   EXPECT_THAT(plan.choices,
               Contains(HasSubstr("test images are read as those of training, with "
                                  "config.DATA.TEST.EXIF_ORIENTATION=true, config.DATA.TEST.GRAY_16_BIT")));
+}
+
+TEST_F(ImagesOfRunTest, EvaluationOfOtherImages_SaysWhichTheNetworkWasTrainedOn) {
+  const auto config_of = [this](const std::string& folder) {
+    return Config(32, absl::StrCat("DATA_PATHS: [", folder, "]\n"));
+  };
+  const std::string photos = MakeTempDir("photos");
+  RecordedRun run = RunOf(config_of(photos));
+  run.settings["DATA.TRAIN.num_samples"] = "444";
+  EXPECT_EQ(OtherImagesOfRun(run, config_of(MakeTempDir("others"))),
+            absl::StrCat("the network was trained on the images of [", photos, "] (444 images)"));
+  EXPECT_EQ(OtherImagesOfRun(run, config_of(photos + "/.")), "") << "the same folder";
+  EXPECT_EQ(OtherImagesOfRun(RunOf(Config(32)), config_of(photos)), "") << "the run names no folder";
 }
 
 // As beside a training that makes its first save meanwhile.

@@ -14,6 +14,8 @@
 #include "absl/strings/str_cat.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/core/finite_check.h"
+#include "ssl/core/training_pause.h"
+#include "ssl/distributed/agree.h"
 #include "ssl/hooks/register_component.h"
 
 namespace ssl {
@@ -23,10 +25,13 @@ constexpr absl::string_view kHints =
     "look at the learning rate (lower it or warm it up), the loss's temperature and epsilon, mixed precision, and the "
     "input images";
 
+// Of all ranks at once, behind OnAnyRank: they agree that the run has failed, and a host may go on with its
+// communicator.
 absl::Status NotFiniteError(const StepContext& context, absl::string_view what, absl::string_view weights) {
-  return absl::OutOfRangeError(absl::StrCat(what, " at iteration ", context.state.iteration, " (epoch ",
-                                            context.state.train_phase_index, "), expected a finite number; ", weights,
-                                            "; ", kHints));
+  const absl::Status error = absl::OutOfRangeError(
+      absl::StrCat(what, " at iteration ", context.state.iteration, " (epoch ", context.state.train_phase_index,
+                   "), expected a finite number; ", weights, "; ", kHints));
+  return AgreeOnStatus(error, "looking for numbers that are not finite", context.communicator);
 }
 
 // name: "" when it is on another rank.
@@ -205,6 +210,7 @@ absl::Status CheckNanHook::ReadNotes(StepContext& context) {
   const Named weights = Collect(*context.optimizer, /*gradients=*/false);
   const int64_t count = static_cast<int64_t>(weights.names.size());
   const at::TensorOptions options = context.loss.options().dtype(at::kBool);
+  WaitForDevice(context.loss.device(), &context.perf_stats);
   at::Tensor& loss = loss_was_bad_;
   at::Tensor& gradients = gradient_was_bad_;
   // Of loss, gradients and weights together: one read.

@@ -1,11 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/hooks/checkpoint_hook.h"
 
+#include <optional>
+#include <utility>
+
 #include "absl/strings/str_cat.h"
+#include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/core/run_preview.h"
 #include "ssl/hooks/hook_entries.h"
+#include "ssl/hooks/process_memory.h"
+#include "ssl/hooks/progress_line.h"
 #include "ssl/hooks/register_component.h"
+#include "ssl/hooks/system_usage.h"
 
 namespace ssl {
 namespace {
@@ -23,17 +30,21 @@ absl::Status Save(StepContext& context) {
 
 absl::StatusOr<std::unique_ptr<Hook>> MakeCheckpoint(const CheckpointHookOptions& options, const ConfigNode& params,
                                                      const BuildContext& context) {
-  return std::make_unique<CheckpointHook>(options.cadence);
+  const ConfigNode* keep_last = context.config.Section("CHECKPOINT").Find("KEEP_LAST");
+  return std::make_unique<CheckpointHook>(options.cadence, context.run_directory,
+                                          keep_last == nullptr ? 0 : keep_last->AsInt().value_or(0));
 }
 
 }  // namespace
 
-CheckpointHook::CheckpointHook(const CheckpointCadenceOptions& options)
+CheckpointHook::CheckpointHook(const CheckpointCadenceOptions& options, std::string run_directory, int64_t keep_last)
     : epochs_{Cadence::Unit::kEpoch, options.epoch_frequency, options.epoch_start, options.epoch_anchor,
               /*at_end=*/options.epoch_frequency > 0},
       updates_{Cadence::Unit::kUpdate, options.iteration_frequency, 1, 0, /*at_end=*/false},
       rolling_{Cadence::Unit::kEpoch, options.rolling_start > 0 ? options.rolling_frequency : 0, options.rolling_start,
-               options.rolling_start, /*at_end=*/false} {}
+               options.rolling_start, /*at_end=*/false},
+      run_directory_(std::move(run_directory)),
+      keep_last_(keep_last) {}
 
 std::vector<PlannedAction> CheckpointHook::Plan() const {
   std::vector<PlannedAction> plan;
@@ -59,9 +70,32 @@ absl::Status CheckpointHook::OnStart(StepContext& context) {
   return is_behind ? context.checkpoints->SaveAs(RollingName(), /*replaceable=*/true) : absl::OkStatus();
 }
 
+// Of rank 0's files: other ranks write theirs beside them, and hooks and methods have state of their own.
+absl::Status CheckpointHook::WarnOfFullDisk(StepContext& context) const {
+  const std::optional<int64_t> free = FreeDiskBytes(run_directory_);
+  if (context.communicator.rank() != 0 || !free.has_value()) return absl::OkStatus();
+  SSL_ASSIGN_OR_RETURN(int64_t needed, BytesOfState(context.model));
+  if (context.optimizer != nullptr) {
+    SSL_ASSIGN_OR_RETURN(const int64_t of_optimizer, BytesOfState(*context.optimizer));
+    needed += of_optimizer;
+  }
+  if (*free >= needed) return absl::OkStatus();
+  SSL_LOG(WARNING) << "run directory " << run_directory_ << " is on a file system with " << FormatBytes(*free)
+                   << " of free space, and one checkpoint takes at least " << FormatBytes(needed)
+                   << " (config.CHECKPOINT.KEEP_LAST keeps "
+                   << (keep_last_ == 0 ? "all" : absl::StrCat("the newest ", keep_last_))
+                   << "): the next save will fail and end the run; make room there before, or start the run with "
+                   << "another config.CHECKPOINT.DIR";
+  return absl::OkStatus();
+}
+
 absl::Status CheckpointHook::OnStep(StepContext& context) {
-  if (context.checkpoints != nullptr) SSL_RETURN_IF_ERROR(context.checkpoints->Poll());
   const TrainState& state = context.state;
+  if (context.checkpoints != nullptr) {
+    SSL_RETURN_IF_ERROR(context.checkpoints->Poll());
+    const bool is_first = state.training && state.iteration == context.first_iteration + 1;
+    if (is_first && instance_name() == kType) SSL_RETURN_IF_ERROR(WarnOfFullDisk(context));
+  }
   return state.training && updates_.IsDue(state.iteration, state.max_iterations) ? Save(context) : absl::OkStatus();
 }
 

@@ -11,9 +11,13 @@
 //   rest is ours).
 // And every CHECKPOINT_ITER_FREQUENCY iterations. What is new when a run ends well or is asked to stop, the trainer
 // saves itself. All decisions follow from counters that are equal on all ranks. No state.
+//
+// After the first update of a process, when all that a checkpoint keeps is there, a file system without room for one is
+// a warning: the save may be hours away.
 #ifndef SSL_HOOKS_CHECKPOINT_HOOK_H_
 #define SSL_HOOKS_CHECKPOINT_HOOK_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -40,7 +44,9 @@ struct CheckpointHookOptions : public ComponentOptions {
 
 class CheckpointHook : public Hook {
  public:
-  explicit CheckpointHook(const CheckpointCadenceOptions& options);
+  // run_directory: where the checkpoints lie, "" for none; keep_last: how many are kept, 0 for all. For the warning.
+  explicit CheckpointHook(const CheckpointCadenceOptions& options, std::string run_directory = "",
+                          int64_t keep_last = 0);
 
   absl::string_view name() const override { return "checkpoint"; }
   HookStage stage() const override { return HookStage::kPersist; }
@@ -57,10 +63,13 @@ class CheckpointHook : public Hook {
   std::string RollingName() const;
   // Whether the epoch that has ended is one of those of the rolling checkpoint.
   bool IsRollingDue(const StepContext& context) const;
+  absl::Status WarnOfFullDisk(StepContext& context) const;
 
   const Cadence epochs_;
   const Cadence updates_;
   const Cadence rolling_;
+  const std::string run_directory_;
+  const int64_t keep_last_;
 };
 
 // The names that such hooks of `config`, the resolved tree under "config", give to rolling checkpoints.

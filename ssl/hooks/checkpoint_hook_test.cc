@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/hooks/checkpoint_hook.h"
 
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/zeros.h>
+
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -9,11 +12,14 @@
 #include "gtest/gtest.h"
 #include "ssl/config/yaml.h"
 #include "ssl/hooks/testing/fake_step.h"
+#include "ssl/testing/captured_log.h"
 #include "ssl/testing/status_matchers.h"
+#include "ssl/testing/temp_dir.h"
 
 namespace ssl {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -157,6 +163,24 @@ TEST(CheckpointHook, FailedSave_IsReturned) {
 
   EXPECT_THAT(hook.OnStep(step.context), StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("disk")));
   EXPECT_THAT(hook.OnPhaseEnd(step.context), StatusIs(absl::StatusCode::kResourceExhausted));
+}
+
+TEST(CheckpointHook, FileSystemWithoutRoomForACheckpoint_IsToldOnceAfterTheFirstUpdate) {
+  const auto warnings = [](int64_t floats, int64_t keep_last) {
+    FakeStep step;
+    step.model.parameters = {{"weight", at::zeros({1}).expand({floats})}};  // takes no memory
+    CheckpointHook hook(Every(-1, -1), MakeTempDir("full_disk"), keep_last);
+    step.state.iteration = step.context.first_iteration = 40;
+    const CapturedLog log;
+    Train(hook, step, 1);
+    return log.warnings;
+  };
+  constexpr int64_t kHuge = int64_t{1} << 50;
+  EXPECT_THAT(warnings(kHuge, 2), ElementsAre(AllOf(HasSubstr("full_disk"), HasSubstr("takes at least 4194304.0 GiB"),
+                                                    HasSubstr("KEEP_LAST keeps the newest 2"),
+                                                    HasSubstr("another config.CHECKPOINT.DIR"))));
+  EXPECT_THAT(warnings(kHuge, 0), ElementsAre(HasSubstr("KEEP_LAST keeps all")));
+  EXPECT_THAT(warnings(0, 2), IsEmpty());
 }
 
 TEST(CheckpointHook, RunWithoutCheckpoints_IsLeftAlone) {

@@ -333,7 +333,8 @@ absl::Status EvalHook::Classify(StepContext& context, std::vector<std::string>* 
   if (latest_.empty()) return absl::OkStatus();
   if (options_.knn) told->push_back(absl::StrFormat("nearest neighbours %.2f %%", percentages[0]));
   if (options_.linear) told->push_back(absl::StrFormat("linear classifier %.2f %%", percentages[2]));
-  absl::StrAppend(&told->back(), " of ", test->labels.size(0), " samples", LeftOut(*train, *test));
+  const int64_t samples = test->labels.size(0);
+  absl::StrAppend(&told->back(), " of ", samples, samples == 1 ? " sample" : " samples", LeftOut(*train, *test));
   return absl::OkStatus();
 }
 
@@ -341,7 +342,8 @@ absl::Status EvalHook::MeasureLoss(StepContext& context, std::vector<std::string
   SSL_ASSIGN_OR_RETURN(const std::optional<ValidationLoss> loss, MeasureValidationLoss(LossRun(), context));
   if (!loss.has_value()) return Stopped();
   latest_.push_back({absl::StrCat(Prefix(), "loss"), {{"mean", "", loss->mean}}, kScope});
-  told->push_back(absl::StrFormat("loss %.5f of %d samples", loss->mean, loss->samples));
+  told->push_back(
+      absl::StrFormat("loss %.5f of %d sample%s", loss->mean, loss->samples, loss->samples == 1 ? "" : "s"));
   return absl::OkStatus();
 }
 

@@ -242,7 +242,7 @@ TEST_F(ForeignHookEntriesTest, WrongValues_AreNamedAsTheUserHasWrittenThem) {
 
 TEST_F(ForeignHookEntriesTest, NestedKeys_AreCheckedByTheirNames) {
   EXPECT_EQ(Error("hooks:\n- {type: memory_checkpoint, kwargs: {dc_cfg: {max_memory: 0}}}"),
-            "test.yaml:2: config.hooks.0.kwargs.dc_cfg.max_memory is '0', expected a number above 0 (GB)");
+            "test.yaml:2: config.hooks.0.kwargs.dc_cfg.max_memory is '0', expected a number above 0 (GiB)");
   EXPECT_EQ(Error("hooks:\n- {type: memory_checkpoint, kwargs: {dc_cfg: {max_memry: 1}}}"),
             "test.yaml:2: unknown key 'config.hooks.0.kwargs.dc_cfg.max_memry'; did you mean 'max_memory'?");
   EXPECT_THAT(

@@ -20,7 +20,7 @@
 namespace ssl {
 namespace {
 
-constexpr double kGigabyte = 1024.0 * 1024.0 * 1024.0;
+constexpr double kGibibyte = 1024.0 * 1024.0 * 1024.0;
 constexpr char kLevel[] = "level";
 constexpr char kName[] = "name";
 
@@ -117,7 +117,7 @@ void CheckpointPatternsOptions::VisitFields(FieldVisitor& visitor) {
 
 void DynamicCheckpointOptions::VisitFields(FieldVisitor& visitor) {
   visitor.Field("warmup_iters", &warmup_iters, Doc("batches in which parts are measured").AtLeast(0));
-  visitor.Field("max_memory", &max_memory, Doc("of large tensors at once").Above(0).Unit("GB"));
+  visitor.Field("max_memory", &max_memory, Doc("of large tensors at once").Above(0).Unit("GiB"));
   visitor.Field("debug_freq", &debug_freq, Doc("iterations between lines with the plan, -1 or 0 for none").AtLeast(-1));
   visitor.Field("strategy", &strategy,
                 Doc("how parts are chosen; optimal is ours").OneOf({"memory_time", "greedy", "optimal"}));
@@ -223,7 +223,7 @@ absl::Status MemoryCheckpointHook::OnStart(StepContext& context) {
     }
     planner_ = std::make_unique<MemoryPlanner>(
         blocks, candidates_,
-        MemoryPlannerOptions{dynamic_->warmup_iters, static_cast<int64_t>(dynamic_->max_memory * kGigabyte),
+        MemoryPlannerOptions{dynamic_->warmup_iters, static_cast<int64_t>(dynamic_->max_memory * kGibibyte),
                              Strategies().at(dynamic_->strategy)});
     measurable_ = Measurable(blocks, candidates_, number_format_);
     GoOnFromState();
@@ -242,20 +242,20 @@ void MemoryCheckpointHook::WarnOfLongWarmUp(const StepContext& context) const {
   const int64_t done = dynamic_->warmup_iters - left;
   SSL_LOG(WARNING) << path_ << ".warmup_iters is " << dynamic_->warmup_iters
                    << (done > 0 ? absl::StrCat(", of which ", done, " are done") : "") << ", and the run has "
-                   << batches
-                   << " batches more: all of them are warm-up, in which every part is recomputed, and nothing "
+                   << batches << (batches == 1 ? " batch" : " batches")
+                   << " more: all of them are warm-up, in which every part is recomputed, and nothing "
                    << "is planned; expected fewer than " << done + batches;
 }
 
 void MemoryCheckpointHook::WarnOfMissedLimit() const {
   const MemoryForecast& forecast = planner_->forecast();
-  const double limit = dynamic_->max_memory * kGigabyte;
+  const double limit = dynamic_->max_memory * kGibibyte;
   const auto peak = static_cast<double>(forecast.peak_bytes);
   if (peak <= limit) return;
-  SSL_LOG(WARNING) << path_ << ".max_memory is " << dynamic_->max_memory << " GB (" << Mebibytes(limit)
+  SSL_LOG(WARNING) << path_ << ".max_memory is " << dynamic_->max_memory << " GiB (" << Mebibytes(limit)
                    << "), which cannot be kept: tensors take up to " << Mebibytes(peak)
                    << " although all candidates are recomputed; expected at least "
-                   << absl::StrFormat("%.3g", 1.01 * peak / kGigabyte)
+                   << absl::StrFormat("%.3g", 1.01 * peak / kGibibyte)
                    << ", a smaller config.DATA.TRAIN.BATCHSIZE_PER_REPLICA (with more "
                    << "config.OPTIMIZER.grad_acc_steps), or more candidates in checkpoint_patterns";
 }
@@ -296,7 +296,7 @@ absl::Status MemoryCheckpointHook::OnStep(StepContext& context) {
   const MemoryForecast& forecast = planner_->forecast();
   told_ = true;
   SSL_LOG(INFO) << "memory_checkpoint: tensors take up to " << Mebibytes(static_cast<double>(forecast.peak_bytes))
-                << " of " << Mebibytes(dynamic_->max_memory * kGigabyte) << " ("
+                << " of " << Mebibytes(dynamic_->max_memory * kGibibyte) << " ("
                 << Mebibytes(static_cast<double>(forecast.peak_without_bytes)) << " without recomputing), "
                 << absl::StrFormat("%.1f ms", 1e3 * forecast.recompute_seconds) << " a step for it; recomputed: "
                 << (forecast.recomputed.empty() ? "nothing" : absl::StrJoin(forecast.recomputed, ", "))

@@ -218,7 +218,7 @@ TEST(MemoryCheckpointHookTest, LimitThatCannotBeKept_IsWarnedOf) {
   };
   EXPECT_THAT(warnings("1.0e-6"),
               ElementsAre(AllOf(
-                  HasSubstr("config.hooks.0.kwargs.dc_cfg.max_memory is 1e-06 GB (0.0 MiB), which cannot be kept"),
+                  HasSubstr("config.hooks.0.kwargs.dc_cfg.max_memory is 1e-06 GiB (0.0 MiB), which cannot be kept"),
                   HasSubstr("MiB although all candidates are recomputed; expected at least 0.0"),
                   HasSubstr("BATCHSIZE_PER_REPLICA"))));
   EXPECT_THAT(warnings("1"), IsEmpty());

@@ -8,7 +8,6 @@
 #include "absl/strings/str_format.h"
 #include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
-#include "ssl/core/state_dict.h"
 #include "ssl/hooks/plan_once.h"
 #include "ssl/hooks/process_memory.h"
 #include "ssl/hooks/register_component.h"
@@ -16,16 +15,7 @@
 namespace ssl {
 namespace {
 
-constexpr double kBytesPerMegabyte = 1e6;
-
-absl::StatusOr<int64_t> BytesOfState(Stateful& owner) {
-  SSL_ASSIGN_OR_RETURN(const std::vector<NamedTensor> state, CollectState(owner));
-  int64_t bytes = 0;
-  for (const NamedTensor& entry : state) {
-    if (entry.tensor.defined()) bytes += static_cast<int64_t>(entry.tensor.nbytes());
-  }
-  return bytes;
-}
+constexpr double kBytesPerMebibyte = 1024.0 * 1024.0;
 
 int64_t BytesOfGradients(Model& model) {
   int64_t bytes = 0;
@@ -35,7 +25,7 @@ int64_t BytesOfGradients(Model& model) {
   return bytes;
 }
 
-double Megabytes(int64_t bytes) { return static_cast<double>(bytes) / kBytesPerMegabyte; }
+double Mebibytes(int64_t bytes) { return static_cast<double>(bytes) / kBytesPerMebibyte; }
 
 absl::Status LogSummary(StepContext& context) {
   const ProcessMemory process = ReadProcessMemory();
@@ -46,10 +36,10 @@ absl::Status LogSummary(StepContext& context) {
   }
   const int64_t steps = context.state.iteration - context.first_iteration;
   SSL_LOG(INFO) << absl::StrFormat(
-      "memory after %d step%s: process %.1f MB, %.1f MB at its peak; model %.1f MB, gradients %.1f MB, optimizer %.1f "
-      "MB",
-      steps, steps == 1 ? "" : "s", Megabytes(process.resident_bytes), Megabytes(process.peak_bytes), Megabytes(model),
-      Megabytes(BytesOfGradients(context.model)), Megabytes(optimizer));
+      "memory after %d step%s: process %.1f MiB, %.1f MiB at its peak; model %.1f MiB, gradients %.1f MiB, optimizer "
+      "%.1f MiB",
+      steps, steps == 1 ? "" : "s", Mebibytes(process.resident_bytes), Mebibytes(process.peak_bytes), Mebibytes(model),
+      Mebibytes(BytesOfGradients(context.model)), Mebibytes(optimizer));
   return absl::OkStatus();
 }
 

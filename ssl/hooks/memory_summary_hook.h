@@ -3,7 +3,8 @@
 // Tells once how much memory a run takes (VISSL's LogGpuMemoryHook and DumpMemoryOnException, for a CPU): the process,
 // now and at its peak, and the tensors of the model, of the gradients and of the optimizer, in one line. Stage kReport.
 //
-//   memory after 1 step: process 812.3 MB, 901.0 MB at its peak; model 94.4 MB, gradients 94.1 MB, optimizer 94.1 MB
+//   memory after 1 step: process 774.7 MiB, 859.3 MiB at its peak; model 90.0 MiB, gradients 89.7 MiB,
+//   optimizer 89.7 MiB
 //
 // With PRINT_MEMORY_SUMMARY, rank 0 writes it after the train step LOG_ITERATION_NUM of this process, counted from 0.
 // With DUMP_MEMORY_ON_EXCEPTION, each rank writes it when an error ends the run. Batch statistics belong to the model.

@@ -71,8 +71,8 @@ TEST(MemorySummaryHook, Line_CountsWhatTheTensorsTake) {
 
   EXPECT_THAT(LinesOf(Hook(true, 0, false), step, 1),
               ElementsAre(AllOf(StartsWith("memory after 1 step: process "),
-                                ContainsRegex("process [1-9][0-9.]+ MB, [1-9][0-9.]+ MB at its peak; "),
-                                EndsWith("; model 6.0 MB, gradients 4.0 MB, optimizer 8.0 MB"))));
+                                ContainsRegex("process [1-9][0-9.]+ MiB, [1-9][0-9.]+ MiB at its peak; "),
+                                EndsWith("; model 5.7 MiB, gradients 3.8 MiB, optimizer 7.6 MiB"))));
 }
 
 TEST(MemorySummaryHook, Line_ComesOnceAfterTheChosenStepOfTheProcess) {
@@ -94,7 +94,7 @@ TEST(MemorySummaryHook, RunWithoutAnOptimizer_HasNoStateOfIt) {
   step.context.optimizer = nullptr;
 
   EXPECT_THAT(LinesOf(Hook(true, 0, false), step, 1),
-              ElementsAre(EndsWith("model 0.0 MB, gradients 0.0 MB, optimizer 0.0 MB")));
+              ElementsAre(EndsWith("model 0.0 MiB, gradients 0.0 MiB, optimizer 0.0 MiB")));
 }
 
 TEST(MemorySummaryHook, Exception_WritesTheLineWhenItIsAskedFor) {

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How much memory this process has, as the system counts it. Thread-safe.
+// How much memory this process has, as the system counts it (thread-safe), and a part's state of it.
 #ifndef SSL_HOOKS_PROCESS_MEMORY_H_
 #define SSL_HOOKS_PROCESS_MEMORY_H_
 
 #include <cstdint>
+
+#include "absl/status/statusor.h"
+#include "ssl/core/stateful.h"
 
 namespace ssl {
 
@@ -15,6 +18,9 @@ struct ProcessMemory {
 
 // Both are 0 where the system does not tell (no /proc).
 ProcessMemory ReadProcessMemory();
+
+// What the tensors take that a checkpoint keeps of `owner`. Errors as of CollectState.
+absl::StatusOr<int64_t> BytesOfState(Stateful& owner);
 
 }  // namespace ssl
 

@@ -177,7 +177,8 @@ std::vector<PlannedAction> ProfilerHook::Plan() const {
   const std::vector<int64_t>& ranks = options_.profiled_ranks;
   const std::string rank = ranks.size() == 1 ? absl::StrCat(ranks[0]) : "*";
   // The last update is that of the run where it ends before the range does.
-  std::vector<PlannedAction> plan = {{absl::StrCat("records ", options_.num_iterations, " updates from this one on"),
+  const char* updates = options_.num_iterations == 1 ? " update" : " updates";
+  std::vector<PlannedAction> plan = {{absl::StrCat("records ", options_.num_iterations, updates, " from this one on"),
                                       {Cadence::Unit::kUpdate, kNeverAgain, first, first, false},
                                       false,
                                       absl::StrCat("profile/rank", rank, "_iterations_", first, "-*.json")}};

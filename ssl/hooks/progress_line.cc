@@ -12,6 +12,7 @@ namespace {
 constexpr int64_t kMinute = 60;
 constexpr int64_t kHour = 60 * kMinute;
 constexpr int64_t kDay = 24 * kHour;
+constexpr double kBytesPerMebibyte = 1024.0 * 1024.0;
 constexpr double kLongestDuration = 1e12;  // beyond it a double no longer counts seconds as an integer safely
 
 // Rounds down: 100% is for the end alone.
@@ -35,6 +36,11 @@ std::string FormatDuration(double seconds) {
   return absl::StrFormat("%dd %02dh", total / kDay, total % kDay / kHour);
 }
 
+std::string FormatBytes(int64_t bytes) {
+  const double mebibytes = static_cast<double>(bytes) / kBytesPerMebibyte;
+  return mebibytes < 1024.0 ? absl::StrFormat("%.1f MiB", mebibytes) : absl::StrFormat("%.1f GiB", mebibytes / 1024.0);
+}
+
 std::string FormatCount(int64_t count) {
   std::string digits = absl::StrCat(count);
   const int64_t first_digit = count < 0 ? 1 : 0;
@@ -49,11 +55,11 @@ std::string FormatProgress(const StepProgress& progress) {
                                  ? absl::StrFormat(" | device %.0f%%", 100.0 * *progress.device_wait_share)
                                  : "";
   return absl::StrFormat(
-      "%3d%% | epoch %d/%d | step %s/%s | loss %.4f | lr %.4g | %s samples/s%s | data %.0f%%%s | %s left | %s MB",
+      "%3d%% | epoch %d/%d | step %s/%s | loss %.4f | lr %.4g | %s samples/s%s | data %.0f%%%s | %s left | %s MiB",
       Percent(progress.step, progress.num_steps), progress.epoch, progress.num_epochs, FormatCount(progress.step),
       FormatCount(progress.num_steps), progress.loss, progress.learning_rate, FormatSpeed(progress.samples_per_second),
       batch, 100.0 * progress.data_wait_share, device, FormatDuration(progress.seconds_left),
-      FormatCount(std::llround(progress.resident_megabytes)));
+      FormatCount(std::llround(static_cast<double>(progress.resident_bytes) / kBytesPerMebibyte)));
 }
 
 }  // namespace ssl

@@ -36,6 +36,13 @@ TEST(FormatCount, GroupsDigitsByThree) {
   EXPECT_EQ(FormatCount(-1000), "-1,000");
 }
 
+TEST(FormatBytes, GibibytesBeginAtOne) {
+  EXPECT_EQ(FormatBytes(0), "0.0 MiB");
+  EXPECT_EQ(FormatBytes(1 << 19), "0.5 MiB");
+  EXPECT_EQ(FormatBytes(1023 << 20), "1023.0 MiB");
+  EXPECT_EQ(FormatBytes(int64_t{1229} << 20), "1.2 GiB");
+}
+
 TEST(FormatProgress, NamesEveryNumber) {
   StepProgress progress;
   progress.epoch = 3;
@@ -47,11 +54,11 @@ TEST(FormatProgress, NamesEveryNumber) {
   progress.samples_per_second = 1234.4;
   progress.data_wait_share = 0.031;
   progress.seconds_left = 65.0;
-  progress.resident_megabytes = 812.3;
+  progress.resident_bytes = 812 << 20;
 
   EXPECT_EQ(FormatProgress(progress),
             " 12% | epoch 3/100 | step 1,200/10,000 | loss 5.1234 | lr 0.03 | 1,234 samples/s | data 3% | "
-            "1m 05s left | 812 MB");
+            "1m 05s left | 812 MiB");
 }
 
 TEST(FormatProgress, BatchTime_IsShownWhenItIsKnown) {

@@ -53,7 +53,7 @@ absl::Status SystemStatsHook::OnStep(StepContext& context) {
   cpu_ = cpu;
   const double process_gb = static_cast<double>(ReadProcessMemory().resident_bytes) / kBytesPerGb;
   const int64_t threads = ParseThreads(ReadProcFile("/proc/self/status"));
-  const double disk_gb = FreeDiskGb(directory_);
+  const double disk_gb = static_cast<double>(FreeDiskBytes(directory_).value_or(0)) / kBytesPerGb;
   context.metrics.Set("System/memory_used_gb", memory.used_gb);
   context.metrics.Set("System/memory_used_percent", memory.used_percent);
   context.metrics.Set("System/swap_used_percent", memory.swap_percent);
@@ -62,7 +62,7 @@ absl::Status SystemStatsHook::OnStep(StepContext& context) {
   context.metrics.Set("System/threads", static_cast<double>(threads));
   if (!directory_.empty()) context.metrics.Set("System/disk_free_gb", disk_gb);
   SSL_LOG(INFO) << absl::StrFormat(
-      "system: memory %.2f GB (%.1f %%), swap %.1f %%, processor %.1f %%; process %.2f GB, %d threads; disk %.1f GB "
+      "system: memory %.2f GiB (%.1f %%), swap %.1f %%, processor %.1f %%; process %.2f GiB, %d threads; disk %.1f GiB "
       "free",
       memory.used_gb, memory.used_percent, memory.swap_percent, busy, process_gb, threads, disk_gb);
   return absl::OkStatus();

@@ -16,7 +16,6 @@
 namespace ssl {
 namespace {
 
-constexpr double kBytesPerGb = 1024.0 * 1024.0 * 1024.0;
 constexpr double kKilobytesPerGb = 1024.0 * 1024.0;
 constexpr double kPercent = 100.0;
 
@@ -70,10 +69,11 @@ double BusyPercent(const CpuTimes& earlier, const CpuTimes& later) {
 
 int64_t ParseThreads(absl::string_view text) { return NumberedLines(text)["Threads"]; }
 
-double FreeDiskGb(const std::string& path) {
+std::optional<int64_t> FreeDiskBytes(const std::string& path) {
   struct statvfs disk = {};
-  if (path.empty() || statvfs(path.c_str(), &disk) != 0) return 0.0;
-  return static_cast<double>(disk.f_bavail) * static_cast<double>(disk.f_frsize) / kBytesPerGb;
+  if (path.empty() || statvfs(path.c_str(), &disk) != 0 || disk.f_blocks == 0) return std::nullopt;
+  const double bytes = static_cast<double>(disk.f_bavail) * static_cast<double>(disk.f_frsize);
+  return static_cast<int64_t>(std::min(bytes, 0x1p62));
 }
 
 std::string ReadProcFile(const std::string& path) {

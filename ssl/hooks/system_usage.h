@@ -5,6 +5,7 @@
 #define SSL_HOOKS_SYSTEM_USAGE_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "absl/strings/string_view.h"
@@ -36,8 +37,8 @@ double BusyPercent(const CpuTimes& earlier, const CpuTimes& later);
 // text: of /proc/self/status. The number of threads of the process.
 int64_t ParseThreads(absl::string_view text);
 
-// What a process without privileges can still write there, in 2^30 bytes; 0 for a path that is none.
-double FreeDiskGb(const std::string& path);
+// What a process without privileges can still write there; nothing for a path that is none.
+std::optional<int64_t> FreeDiskBytes(const std::string& path);
 
 // The text of a file of /proc; "" when there is none.
 std::string ReadProcFile(const std::string& path);

@@ -55,8 +55,8 @@ TEST(SystemUsage, ThisMachine_Tells) {
   EXPECT_LT(memory.used_percent, 100.0);
   EXPECT_GT(ParseCpuTimes(ReadProcFile("/proc/stat")).total, 0);
   EXPECT_GE(ParseThreads(ReadProcFile("/proc/self/status")), 1);
-  EXPECT_GT(FreeDiskGb(MakeTempDir("disk")), 0.0);
-  EXPECT_EQ(FreeDiskGb("/no/such/folder"), 0.0);
+  EXPECT_GT(FreeDiskBytes(MakeTempDir("disk")).value_or(0), 0);
+  EXPECT_EQ(FreeDiskBytes("/no/such/folder"), std::nullopt);
   EXPECT_EQ(ReadProcFile("/proc/no_such_file"), "");
 }
 

@@ -125,14 +125,14 @@ absl::Status TrainLoggerHook::Report(StepContext& context) {
   const double left = static_cast<double>(state.max_iterations - state.iteration);
   progress.seconds_left = left * Ratio(absl::ToDoubleSeconds(now.begin_time - since_warm_up_.begin_time),
                                        static_cast<double>(now.begin - since_warm_up_.begin));
-  progress.resident_megabytes = static_cast<double>(ReadProcessMemory().resident_bytes) / kBytesPerMegabyte;
+  progress.resident_bytes = ReadProcessMemory().resident_bytes;
 
   context.metrics.Set("Training/Learning_rate", progress.learning_rate);
   context.metrics.Set("Speed/samples_per_sec", progress.samples_per_second);
   context.metrics.Set("Speed/data_wait_share", progress.data_wait_share);
   context.metrics.Set("Speed/device_wait_share", progress.device_wait_share.value_or(0.0));
   context.metrics.Set("Speed/ETA_seconds", progress.seconds_left);
-  context.metrics.Set("Memory/rss_mb", progress.resident_megabytes);
+  context.metrics.Set("Memory/rss_mb", static_cast<double>(progress.resident_bytes) / kBytesPerMegabyte);
   SSL_ASSIGN_OR_RETURN(const MetricReport report,
                        context.metrics.Report(state.iteration, state.train_phase_index, context.communicator));
   since_report_ = now;
@@ -158,6 +158,10 @@ void TrainLoggerHook::Tell(const StepProgress& progress, const StepContext& cont
 }
 
 absl::Status TrainLoggerHook::OnPhaseEnd(StepContext& context) {
+  // The end of a phase reads values from the device, and waits for them within the window.
+  if (context.state.training) {
+    since_report_.device_seconds += context.perf_stats.Since(step_begin_).Seconds(StepPart::kWaitForDevice);
+  }
   return AgreeOnStatus(context.metrics.Flush(), "writing metrics", context.communicator);
 }
 

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "ssl/core/algorithm_scope.h"
 #include "ssl/core/autocast.h"
 #include "ssl/core/parallel_for.h"
 #include "ssl/models/stem_kernels.h"
@@ -200,7 +201,7 @@ bool HasStemSizes(const at::Tensor& input, const at::Tensor& weight) {
 
 bool TakesStemConv(const at::Tensor& input, const at::Tensor& weight) {
   return IsFloat(input) && IsFloat(weight) && HasStemSizes(input, weight) && CurrentAutocast() == Autocast::kOff &&
-         HasWinogradKernels();
+         !HasIeeeConvolutions() && HasWinogradKernels();
 }
 
 at::Tensor StemConv(const at::Tensor& input, const at::Tensor& weight) {

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "ssl/core/algorithm_scope.h"
 #include "ssl/core/autocast.h"
 #include "ssl/core/parallel_for.h"
 #include "ssl/models/winograd_kernels.h"
@@ -252,7 +253,8 @@ bool IsWholeChannels(int64_t channels) {
 bool TakesWinograd(const at::Tensor& input, const at::Tensor& weight, int64_t stride) {
   return IsFloat(input) && IsFloat(weight) && input.dim() == 4 && weight.size(2) == 3 && weight.size(3) == 3 &&
          weight.size(1) == input.size(1) && IsWholeChannels(weight.size(0)) && IsWholeChannels(weight.size(1)) &&
-         FindForm(input, stride) != nullptr && CurrentAutocast() == Autocast::kOff && HasWinogradKernels();
+         FindForm(input, stride) != nullptr && CurrentAutocast() == Autocast::kOff && !HasIeeeConvolutions() &&
+         HasWinogradKernels();
 }
 
 at::Tensor WinogradConv(const at::Tensor& input, const at::Tensor& weight, int64_t stride) {

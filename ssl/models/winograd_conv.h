@@ -12,12 +12,12 @@
 namespace ssl {
 
 // Whether WinogradConv takes these, and is quicker than oneDNN (bench_winograd): on a CPU with AVX-512, float32 without
-// autocast, stride 1 or 2, a multiple of 32 channels up to 512 on both sides, and 64 tiles or more, below which
-// transforming kernels costs more than it saves.
+// autocast, LibTorch's convolutions not held to IEEE (ssl/core/algorithm_scope.h), stride 1 or 2, a multiple of 32
+// channels up to 512 on both sides, and 64 tiles or more, below which transforming kernels costs more than it saves.
 bool TakesWinograd(const at::Tensor& input, const at::Tensor& weight, int64_t stride);
 
-// A value that is not finite reaches all pixels of the tiles that read it. Errors of rounding are at most four times
-// those of the definition in float32.
+// A value that is not finite reaches all pixels of the tiles that read it. Errors of rounding are up to 2.8
+// times those of the definition in float32 (docs/performance.md); with HasIeeeConvolutions() it is not taken.
 //
 // input: [N, in, h, w]; weight: [out, in, 3, 3]; returns [N, out, h / stride, w / stride], rounded up, channels-last.
 // Only what TakesWinograd.

@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "ssl/core/algorithm_scope.h"
 #include "ssl/core/autocast.h"
 #include "ssl/models/layers.h"
 #include "ssl/models/winograd_kernels.h"
@@ -240,6 +241,18 @@ TEST(WinogradConv, Autocast_LeavesItOut) {
   const Problem problem({4, 64, 64, 8, 8});
   const AutocastScope autocast(Autocast::kBFloat16);
   EXPECT_EQ(ByLayer(problem.input, problem.weight).scalar_type(), at::kBFloat16);
+}
+
+TEST(WinogradConv, IeeeConvolutions_LeaveItOut) {
+  const at::Tensor input = Random({4, 64, 8, 8}, kSeed);
+  at::Generator generator = MakeGenerator(kSeed);
+  const ConvLayer layer = MakeConv({64, 64, 3, 1, 1}, ConvInit::kKaimingUniform, generator);
+  {
+    const IeeeConvolutionScope ieee;
+    EXPECT_EQ(WinogradCallsOf(layer, input), 0);
+    EXPECT_TRUE(at::equal(layer.Forward(input), at::conv2d(input, layer.weight, {}, {1, 1}, {1, 1})));
+  }
+  EXPECT_EQ(WinogradCallsOf(layer, input), kTaken);
 }
 
 TEST(WinogradConv, ContiguousMaps_GiveTheSameBits) {

@@ -128,7 +128,8 @@ TEST_P(StandinClockTest, SpeedAndTimeLeft_AreThoseOfAStopwatch) {
   const std::vector<Reading> readings = RunTimed("gpu", GetParam());
   ExpectTheStopwatchsSpeed(readings);
   const std::map<std::string, double>& values = readings.back().report.values;
-  EXPECT_GT(values.at("Speed/device_wait_share"), 0.2) << "a report waits for one of the four updates of its window";
+  EXPECT_GT(values.at("Speed/device_wait_share"), 0.9)
+      << "whoever reads a value first: check_nan, the phase, the report";
   EXPECT_LT(values.at("Speed/data_wait_share"), 0.01) << "the loader is never late";
 }
 

@@ -95,7 +95,8 @@ absl::Status CheckTypedOnce(const ConfigNode& root, const LaunchFlags& flags, co
 std::string RestartsOf(const ConfigNode& root, const LaunchFlags& flags, const RunWorld& world) {
   if (world.launches) return flags.restarts > 0 ? absl::StrCat("--restarts=", flags.restarts) : "";
   const std::string most = ProcessVariable("TORCHELASTIC_MAX_RESTARTS").value_or("");
-  if (!most.empty() && most != "0") return absl::StrCat("up to ", most, " restarts by ", world.place.source);
+  const char* restarts = most == "1" ? " restart" : " restarts";
+  if (!most.empty() && most != "0") return absl::StrCat("up to ", most, restarts, " by ", world.place.source);
   const ConfigNode* directory = root.FindPath(kDirectory);
   const bool has_saved = directory != nullptr && SavedIn(directory->text(), PosixFileSystem()).steps > 0;
   if (world.place.restart_count == 0 || !has_saved) return "";

@@ -78,6 +78,7 @@ class RankEngines {
                  run.file_system,
                  run.directory,
                  communicator.rank() == 0 ? run.record.results() : results_of_no_file_} {
+    context_.keeps_results = run.record.is_writable();
     context_.held_directory = run.record.held();
     context_.progress = &progress_;
     context_.on_training_begins = [this] {
@@ -247,6 +248,8 @@ absl::StatusOr<bool> RunEnginesOfRanks(const EngineRun& run, const WorldOptions&
   const int64_t seed = options.run.seed;
   std::optional<AlgorithmScope> algorithms;
   if (options.machine.device != "cpu") algorithms.emplace(options.reproducibility.deterministic_convolutions);
+  std::optional<IeeeConvolutionScope> convolutions;
+  if (options.reproducibility.ieee_convolutions) convolutions.emplace();
   if (world.virtual_ranks == 0) {
     LogComputeThreads(processes);
     return Concluded(RankEngines(run, seed, /*speaks=*/true, processes).Run(), run);

@@ -53,6 +53,8 @@ class RunRecord {
   // Into the log of the run only: what was on stderr before that log was open.
   void AddToLog(const std::vector<std::string>& warnings) const;
 
+  // False of an evaluation that may not write there, which is in the log.
+  bool is_writable() const { return is_writable_; }
   // Null when nothing trains.
   const RunDirectory* held() const { return held_.get(); }
 

@@ -115,8 +115,8 @@ absl::StatusOr<Member> ComposeMember(const CommandLine& line, const std::string&
 
 // Once: what a host has no room for, it has no room for in any of the runs.
 void AddProblem(const absl::Status& status, std::vector<std::string>* problems) {
-  if (status.ok() || std::count(problems->begin(), problems->end(), status.message()) > 0) return;
-  problems->emplace_back(status.message());
+  const bool is_new = std::count(problems->begin(), problems->end(), status.message()) == 0;
+  if (!status.ok() && is_new) problems->emplace_back(status.message());
 }
 
 // Of each run that could not be composed, or once what is wrong with all of them.
@@ -176,8 +176,7 @@ absl::Status CheckFindTrained(const std::vector<SweepRun>& runs, const std::vect
 // All runs, composed: a wrong value of the last one is not worth the hours of those before it. InvalidArgument names
 // every one that is wrong, that has no room here, or whose directory another sweep or run has made. Unavailable where
 // one of them is up already and none is wrong: that passes, and so may what there is no room for, such as its port,
-// which is that of each of its runs. As CheckCanBeWritten where a directory is not to be had. Each has the lines of
-// all.
+// which is that of each of its runs. As CheckCanBeWritten where a directory is not to be had. Each has all lines.
 absl::StatusOr<std::vector<Member>> ComposeAll(const CommandLine& line, const std::vector<SweepRun>& runs,
                                                const Registries& registries) {
   const bool are_chosen = ChooseDirectories(runs);
@@ -223,6 +222,8 @@ absl::StatusOr<RunEnd> RunHere(const Member& member, const SweepContext& context
 // Of a rank. The directory is a value like any other there: one with a comma would be two.
 std::vector<std::string> ArgumentsOf(const Member& member, const SweepRun& run, const CommandLine& line) {
   std::vector<std::string> arguments = run.tokens;
+  const auto chosen = [](const std::string& token) { return absl::StartsWith(token, "config.CHECKPOINT.DIR="); };
+  arguments.erase(std::remove_if(arguments.begin(), arguments.end(), chosen), arguments.end());
   const std::string directory = WriteYaml(ConfigNode::FromString(member.directory));
   arguments.push_back(absl::StrCat(kDirectory, "=", absl::StripSuffix(directory, "\n")));
   if (!line.config_dir.empty()) arguments.push_back(absl::StrCat("--config_dir=", line.config_dir));
@@ -273,9 +274,8 @@ void AddPlaceOfRun(const CommandLine& line, const Registries& registries, Config
   if (!place.ok()) report->mistakes.emplace(report->mistakes.begin(), place.message());
 }
 
-// A configuration without mistakes may still be another one than that of the run in its directory, or ask for more
-// ranks than this host has room for. Returns whether it is refused for its directory (exit code 5), as where that run
-// is up.
+// A configuration without mistakes may still not be that of the run in its directory, or ask for more ranks than there
+// is room for. Returns whether it is refused for its directory (exit code 5), as where that run is up.
 bool AddRefusal(const CommandLine& line, const Registries& registries, ConfigReport* report) {
   if (VerdictOf(*report) == ConfigVerdict::kMistakes) AddPlaceOfRun(line, registries, report);
   if (VerdictOf(*report) != ConfigVerdict::kRuns && !LacksDeviceAlone(*report)) return false;

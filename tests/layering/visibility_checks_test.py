@@ -13,22 +13,17 @@ def check(package, default, *targets):
 
 
 class CheckBuildFileTest(unittest.TestCase):
-    def test_the_interface_is_public(self):
-        self.assertEqual(check("", '"//visibility:public"'), [])
-        self.assertEqual(check("methods/swav", '"//visibility:public"'), [])
-        self.assertEqual(len(check("data", '"//:__subpackages__"')), 1)
-
-    def test_the_rest_is_of_this_repository(self):
-        self.assertEqual(check("tools", '"//:__subpackages__"'), [])
+    def test_a_package_is_of_this_repository(self):
+        self.assertEqual(check("", '"//:__subpackages__"'), [])
         self.assertEqual(check("core/testing", '"//:__subpackages__"'), [])
         self.assertIn("ssl/tools/BUILD.bazel:1: default_visibility", check("tools", '"//visibility:public"')[0])
         self.assertEqual(len(check("vissl", '"//examples:__subpackages__", "//ssl:__subpackages__"')), 1)
 
-    def test_a_target_may_only_be_private(self):
-        self.assertEqual(check("core", '"//visibility:public"', '"//visibility:private"'), [])
-        messages = check("core", '"//visibility:public"', '"//visibility:private"', '"//ssl/data:__pkg__"')
+    def test_a_target_may_be_private_or_public(self):
+        self.assertEqual(check("core", '"//:__subpackages__"', '"//visibility:private"', '"//visibility:public"'), [])
+        messages = check("core", '"//:__subpackages__"', '"//visibility:private"', '"//ssl/data:__pkg__"')
         self.assertEqual(messages, ['ssl/core/BUILD.bazel:7: visibility is ["//ssl/data:__pkg__"], '
-                                    'expected ["//visibility:private"] or none'])
+                                    'expected ["//visibility:private"], ["//visibility:public"] or none'])
 
     def test_a_package_has_to_say_it(self):
         messages = visibility_checks.check_build_file("ssl/core/BUILD.bazel", "ssl_cc_library()\n")

@@ -125,8 +125,8 @@ class CompareShardingTest(unittest.TestCase):
     def test_steps_and_memory_of_a_run_are_read(self):
         self.assertEqual(compare_sharding.read_training([]), {})
         lines = progress_lines({1: 10.0, 2: 20.0, 3: 20.25, 4: 20.75, 5: 21.5})
-        lines.append((21.5, "memory after 1 step: process 400.0 MB, 462.0 MB at its peak; "
-                            "model 47.2 MB, gradients 47.0 MB, optimizer 46.0 MB\n"))
+        lines.append((21.5, "memory after 1 step: process 400.0 MiB, 462.0 MiB at its peak; "
+                            "model 47.2 MiB, gradients 47.0 MiB, optimizer 46.0 MiB\n"))
         self.assertEqual(compare_sharding.read_training(lines),
                          {"ms": 500.0, "peak": 462.0, "model": 47.2, "gradients": 47.0, "optimizer": 46.0})
 

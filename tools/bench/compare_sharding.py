@@ -28,7 +28,7 @@ TRAINING = ["bazel-bin/ssl/tools/ssl_main", "--config=test/supervised_tiny", "en
 TASKS = {"whole": ["config.TRAINER.TASK_NAME=self_supervision_task"],
          "use_zero": ["config.OPTIMIZER.use_zero=True"],
          "shared out": ["config.TRAINER.TASK_NAME=self_supervision_fsdp_task"]}
-MEMORY_LINE = re.compile(r"([\d.]+) MB at its peak; model ([\d.]+) MB, gradients ([\d.]+) MB, optimizer ([\d.]+) MB")
+MEMORY_LINE = re.compile(r"([\d.]+) MiB at its peak; model ([\d.]+) MiB, gradients ([\d.]+) MiB, optimizer ([\d.]+) MiB")
 WARM_UP_STEPS = 2
 
 
@@ -91,8 +91,8 @@ def main():
     updates = in_turn([" ".join(variant) for variant in VARIANTS], lambda name: run_update(name.split(), args.ranks), args.runs)
     print(table((("state", "state MiB"), ("resident", "resident MiB"), ("update", "ms/update")), updates), flush=True)
     training = in_turn(TASKS, lambda task: run_training(task, args.ranks, args.batch, args.training), args.runs)
-    print(table((("model", "model MB"), ("gradients", "gradients MB"), ("optimizer", "optimizer MB"),
-                 ("peak", "peak MB"), ("pss", "peak PSS MB"), ("ms", "ms/step")), training))
+    print(table((("model", "model MiB"), ("gradients", "gradients MiB"), ("optimizer", "optimizer MiB"),
+                 ("peak", "peak MiB"), ("pss", "peak PSS MB"), ("ms", "ms/step")), training))
 
 
 if __name__ == "__main__":

@@ -94,11 +94,11 @@ class ThreadWorld::Rendezvous {
   }
 
   // The meeting place of `size` of the ranks: the same object for all that ask for the same name.
-  Rendezvous& Child(const std::string& name, int64_t size) {
+  std::shared_ptr<Rendezvous> Child(const std::string& name, int64_t size) {
     const std::lock_guard<std::mutex> lock(mutex_);
-    std::unique_ptr<Rendezvous>& child = children_[name];
-    if (child == nullptr) child = std::make_unique<Rendezvous>(size, timeout_);
-    return *child;
+    std::shared_ptr<Rendezvous>& child = children_[name];
+    if (child == nullptr) child = std::make_shared<Rendezvous>(size, timeout_);
+    return child;
   }
 
  private:
@@ -123,17 +123,19 @@ class ThreadWorld::Rendezvous {
   std::vector<int64_t> next_;        // the round of each rank's next operation
   std::vector<absl::Status> left_;   // why, of a rank that takes no part any more
   std::map<int64_t, Round> rounds_;  // that some rank has not collected
-  std::map<std::string, std::unique_ptr<Rendezvous>> children_;
+  std::map<std::string, std::shared_ptr<Rendezvous>> children_;
 };
 
 class ThreadWorld::RankCommunicator : public Communicator {
  public:
-  RankCommunicator(int64_t rank, Rendezvous& rendezvous) : rank_(rank), rendezvous_(rendezvous) {}
+  // A duplicate may outlive the world, in a graph of autograd that a test keeps.
+  RankCommunicator(int64_t rank, std::shared_ptr<Rendezvous> rendezvous)
+      : rank_(rank), rendezvous_(std::move(rendezvous)) {}
   // Whoever waits for this rank would wait in vain.
-  ~RankCommunicator() override { rendezvous_.Leave(rank_, absl::UnavailableError("the rank has ended")); }
+  ~RankCommunicator() override { rendezvous_->Leave(rank_, absl::UnavailableError("the rank has ended")); }
 
   int64_t rank() const override { return rank_; }
-  int64_t size() const override { return rendezvous_.size(); }
+  int64_t size() const override { return rendezvous_->size(); }
 
   absl::Status AllReduce(at::Tensor& tensor, ReduceOp op) override { return StartAllReduce(tensor, op)->Wait(); }
 
@@ -151,29 +153,29 @@ class ThreadWorld::RankCommunicator : public Communicator {
 
   absl::Status Broadcast(at::Tensor& tensor, int64_t root) override {
     SSL_ASSIGN_OR_RETURN(const std::vector<at::Tensor> all,
-                         rendezvous_.Exchange(rank_, "broadcast", tensor.detach().clone()));
+                         rendezvous_->Exchange(rank_, "broadcast", tensor.detach().clone()));
     if (root < 0 || root >= size()) return absl::InvalidArgumentError(absl::StrCat("broadcast root is ", root));
     tensor.copy_(all[root]);
     return absl::OkStatus();
   }
 
-  absl::Status Barrier() override { return rendezvous_.Exchange(rank_, "barrier", at::Tensor()).status(); }
+  absl::Status Barrier() override { return rendezvous_->Exchange(rank_, "barrier", at::Tensor()).status(); }
 
   absl::StatusOr<std::unique_ptr<Communicator>> Duplicate() override {
-    SSL_RETURN_IF_ERROR(rendezvous_.Exchange(rank_, "duplicate", at::Tensor()).status());
+    SSL_RETURN_IF_ERROR(rendezvous_->Exchange(rank_, "duplicate", at::Tensor()).status());
     return std::make_unique<RankCommunicator>(rank_,
-                                              rendezvous_.Child(absl::StrCat("duplicate ", children_++), size()));
+                                              rendezvous_->Child(absl::StrCat("duplicate ", children_++), size()));
   }
 
   absl::StatusOr<std::unique_ptr<Communicator>> Split(int64_t color) override {
     SSL_ASSIGN_OR_RETURN(const at::Tensor colors, Gather("split", at::full({}, color, at::kLong)));  // [ranks]
     const at::Tensor same = colors.eq(color);
-    Rendezvous& group =
-        rendezvous_.Child(absl::StrCat("split ", children_++, " color ", color), same.sum().item<int64_t>());
-    return std::make_unique<RankCommunicator>(same.slice(0, 0, rank_).sum().item<int64_t>(), group);
+    std::shared_ptr<Rendezvous> group =
+        rendezvous_->Child(absl::StrCat("split ", children_++, " color ", color), same.sum().item<int64_t>());
+    return std::make_unique<RankCommunicator>(same.slice(0, 0, rank_).sum().item<int64_t>(), std::move(group));
   }
 
-  void Abort(const absl::Status& why) override { rendezvous_.Leave(rank_, why); }
+  void Abort(const absl::Status& why) override { rendezvous_->Leave(rank_, why); }
 
  private:
   // Cloned, because the owner may overwrite its tensor while slower ranks still read it.
@@ -183,12 +185,12 @@ class ThreadWorld::RankCommunicator : public Communicator {
         : communicator_(communicator),
           tensor_(tensor),
           op_(op),
-          round_(communicator.rendezvous_.Deposit(communicator.rank_, "all-reduce", tensor.detach().clone())) {}
+          round_(communicator.rendezvous_->Deposit(communicator.rank_, "all-reduce", tensor.detach().clone())) {}
 
     absl::Status Wait() override {
       SSL_RETURN_IF_ERROR(round_.status());
       SSL_ASSIGN_OR_RETURN(const std::vector<at::Tensor> all,
-                           communicator_.rendezvous_.Collect(communicator_.rank_, *round_));
+                           communicator_.rendezvous_->Collect(communicator_.rank_, *round_));
       tensor_.detach().copy_(ReduceRows(at::stack(all), op_));
       return absl::OkStatus();
     }
@@ -202,17 +204,17 @@ class ThreadWorld::RankCommunicator : public Communicator {
 
   absl::StatusOr<at::Tensor> Gather(const std::string& operation, const at::Tensor& tensor) {
     SSL_ASSIGN_OR_RETURN(const std::vector<at::Tensor> all,
-                         rendezvous_.Exchange(rank_, operation, tensor.detach().clone()));
+                         rendezvous_->Exchange(rank_, operation, tensor.detach().clone()));
     return at::stack(all);
   }
 
   const int64_t rank_;
-  Rendezvous& rendezvous_;
+  const std::shared_ptr<Rendezvous> rendezvous_;
   int64_t children_ = 0;
 };
 
 ThreadWorld::ThreadWorld(int64_t size, absl::Duration timeout)
-    : rendezvous_(std::make_unique<Rendezvous>(size, timeout)) {}
+    : rendezvous_(std::make_shared<Rendezvous>(size, timeout)) {}
 
 ThreadWorld::~ThreadWorld() = default;
 
@@ -225,7 +227,7 @@ absl::Status ThreadWorld::Run(const std::function<absl::Status(Communicator&)>& 
       // LibTorch runs the backward passes of a GPU on one thread, where ranks that wait for each other would never
       // meet.
       c10::AutogradState::get_tls_state().set_multithreading_enabled(false);
-      RankCommunicator communicator(rank, *rendezvous_);
+      RankCommunicator communicator(rank, rendezvous_);
       // An exception that left the thread would end the program.
       statuses[rank] = GuardTorch(absl::StrCat("rank ", rank), [&] { return rank_main(communicator); });
     });

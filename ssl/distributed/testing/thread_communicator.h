@@ -30,7 +30,7 @@ class ThreadWorld {
   class Rendezvous;
   class RankCommunicator;
 
-  std::unique_ptr<Rendezvous> rendezvous_;
+  std::shared_ptr<Rendezvous> rendezvous_;
 };
 
 }  // namespace ssl

@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
+#include "ssl/config/node.h"
 #include "ssl/config/reader.h"
 #include "ssl/core/method.h"
 #include "ssl/core/model.h"
@@ -48,8 +49,10 @@ absl::StatusOr<std::unique_ptr<Method>> MocoFactory(const ConfigNode& params, co
   if (sync.convert_bn_to_sync_bn) SSL_RETURN_IF_ERROR(WarnOfOwnStatistics(context));
   SSL_ASSIGN_OR_RETURN(std::unique_ptr<Model> encoder,
                        context.registries.models.Make(section.base_model_name, model, context));
+  ConfigNode root;
+  root.SetPath("config.LOSS.moco_loss", params);
   return std::make_unique<MocoMethod>(options, std::move(encoder), /*shuffle_batch=*/!sync.convert_bn_to_sync_bn,
-                                      context.seed);
+                                      context.seed, std::move(root));
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include "absl/strings/str_join.h"
 #include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
+#include "ssl/config/message_place.h"
 #include "ssl/core/device_tensors.h"
 #include "ssl/core/parameter_shards.h"
 #include "ssl/core/state_dict.h"
@@ -41,16 +42,22 @@ absl::Status CheckViews(const StepContext& context) {
 
 }  // namespace
 
-MocoMethod::MocoMethod(const MocoOptions& options, std::unique_ptr<Model> encoder, bool shuffle_batch, int64_t seed)
-    : options_(options), encoder_(std::move(encoder)), shuffle_batch_(shuffle_batch), seed_(seed) {}
+MocoMethod::MocoMethod(const MocoOptions& options, std::unique_ptr<Model> encoder, bool shuffle_batch, int64_t seed,
+                       ConfigNode root)
+    : options_(options),
+      encoder_(std::move(encoder)),
+      shuffle_batch_(shuffle_batch),
+      seed_(seed),
+      root_(std::move(root)) {}
 
 absl::Status MocoMethod::Prepare(StepContext& context) {
   // The resolver knows the ranks that the configuration names; a host may bring others.
   SSL_RETURN_IF_ERROR(CheckQueueSize(options_.queue_size, context.batch_size, context.communicator.size()));
   if (context.num_train_samples > 0 && options_.queue_size > context.num_train_samples) {
-    SSL_LOG(WARNING) << "config.LOSS.moco_loss.queue_size is " << options_.queue_size << ", more than the "
-                     << context.num_train_samples << " images of the training set: an image is its own negative, by "
-                     << "older keys of it";
+    const std::string warning = absl::StrCat(
+        "config.LOSS.moco_loss.queue_size is ", options_.queue_size, ", more than the ", context.num_train_samples,
+        " images of the training set: an image is its own negative, by older keys of it");
+    SSL_LOG(WARNING) << WithPlaceOfKey(warning, root_);
   }
   SSL_RETURN_IF_ERROR(CheckNotSharded(context.model, "moco_loss"));
   SSL_RETURN_IF_ERROR(PairParameters(context.model));

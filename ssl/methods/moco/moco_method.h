@@ -19,6 +19,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "ssl/config/node.h"
 #include "ssl/core/method.h"
 #include "ssl/core/model.h"
 #include "ssl/core/step_context.h"
@@ -31,8 +32,9 @@ class MocoMethod : public Method {
  public:
   // encoder: a model made like the one that trains. shuffle_batch: several ranks exchange the images of the key view,
   // so that batch statistics do not tell which key belongs to a query. seed: of the queue's first values and of the
-  // exchange; equal on all ranks.
-  MocoMethod(const MocoOptions& options, std::unique_ptr<Model> encoder, bool shuffle_batch, int64_t seed);
+  // exchange; equal on all ranks. root: {config: ...}, in which a warning looks for the place of its key.
+  MocoMethod(const MocoOptions& options, std::unique_ptr<Model> encoder, bool shuffle_batch, int64_t seed,
+             ConfigNode root = {});
 
   // Pairs the parameters of model and key encoder, and makes the queue. InvalidArgument when queue_size is no multiple
   // of the batch over all ranks.
@@ -69,6 +71,7 @@ class MocoMethod : public Method {
   const std::unique_ptr<Model> encoder_;
   const bool shuffle_batch_;
   const int64_t seed_;
+  const ConfigNode root_;
   // Parallel: what trains, and what follows it.
   std::vector<at::Tensor> query_parameters_;
   std::vector<at::Tensor> key_parameters_;

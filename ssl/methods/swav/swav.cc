@@ -2,9 +2,11 @@
 #include "ssl/methods/swav/swav.h"
 
 #include <memory>
+#include <utility>
 
 #include "absl/status/statusor.h"
 #include "ssl/base/status_macros.h"
+#include "ssl/config/node.h"
 #include "ssl/config/reader.h"
 #include "ssl/core/method.h"
 #include "ssl/core/registries.h"
@@ -22,7 +24,9 @@ absl::StatusOr<std::unique_ptr<Method>> SwavFactory(const ConfigNode& params, co
   SwavOptions options;
   SSL_RETURN_IF_ERROR(ReadOptions(params, "config.LOSS.swav_loss", UnknownKeys::kIgnore, &options));
   SSL_RETURN_IF_ERROR(CheckViews(context, "swav_loss", options.num_crops));
-  return std::make_unique<SwavMethod>(options, context.seed);
+  ConfigNode root;
+  root.SetPath("config.LOSS.swav_loss", params);
+  return std::make_unique<SwavMethod>(options, context.seed, std::move(root));
 }
 
 }  // namespace

@@ -20,6 +20,7 @@
 #include "absl/strings/str_join.h"
 #include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
+#include "ssl/config/message_place.h"
 #include "ssl/core/parameter_shards.h"
 #include "ssl/losses/scores.h"
 #include "ssl/losses/swav_loss.h"
@@ -57,22 +58,14 @@ void DescribeCrops(absl::string_view what, const at::Tensor& crops, const std::v
 
 }  // namespace
 
-SwavMethod::SwavMethod(const SwavOptions& options, int64_t seed) : options_(options), seed_(seed) {}
+SwavMethod::SwavMethod(const SwavOptions& options, int64_t seed, ConfigNode root)
+    : options_(options), seed_(seed), root_(std::move(root)) {}
 
 absl::Status SwavMethod::Prepare(StepContext& context) {
   SSL_RETURN_IF_ERROR(FindPrototypes(context.model));
   const int64_t world_size = context.communicator.size();
   const int64_t queue_length = LocalQueueLength(options_.queue.queue_length, context.batch_size, world_size);
-  if (queue_length == 0 && options_.queue.queue_length > 0) {
-    SSL_LOG(WARNING) << "config.LOSS.swav_loss.queue.queue_length is " << options_.queue.queue_length
-                     << ", less than the " << context.batch_size * world_size
-                     << " images of a batch over all ranks: no queue is kept";
-  }
-  if (context.num_train_samples > 0 && queue_length * world_size > context.num_train_samples) {
-    SSL_LOG(WARNING) << "config.LOSS.swav_loss.queue.queue_length is " << options_.queue.queue_length
-                     << ", more than the " << context.num_train_samples
-                     << " images of the training set: it holds some of them several times";
-  }
+  WarnAboutQueue(context, queue_length * world_size);
   if (queue_length > 0) MakeQueue(queue_length, context.communicator.rank());
   WarnAboutPrototypes(context.batch_size, queue_length, world_size);
   return absl::OkStatus();
@@ -113,6 +106,24 @@ void SwavMethod::MakeQueue(int64_t local_length, int64_t rank) {
   queue_scores_.clear();
   for (const int64_t clusters : options_.num_prototypes) queue_scores_.push_back(draw(clusters, 1.0));
   queue_embeddings_ = draw(options_.embedding_dim, 1.0 / std::sqrt(static_cast<double>(options_.embedding_dim) / 3.0));
+}
+
+void SwavMethod::WarnAboutQueue(const StepContext& context, int64_t length) const {
+  const SwavQueueOptions& queue = options_.queue;
+  const int64_t batches = context.state.max_iterations * context.state.batches_per_update;
+  const std::string length_is = absl::StrCat("config.LOSS.swav_loss.queue.queue_length is ", queue.queue_length, ", ");
+  std::string warning;
+  if (length == 0 && queue.queue_length > 0) {
+    warning = absl::StrCat(length_is, "less than the ", context.batch_size * context.communicator.size(),
+                           " images of a batch over all ranks: no queue is kept");
+  } else if (length > 0 && batches > 0 && queue.start_iter >= batches) {
+    warning = absl::StrCat("config.LOSS.swav_loss.queue.start_iter is ", queue.start_iter, ", expected less than ",
+                           batches, ", the batches of the whole training: the queue has no effect");
+  } else if (context.num_train_samples > 0 && length > context.num_train_samples) {
+    warning = absl::StrCat(length_is, "more than the ", context.num_train_samples,
+                           " images of the training set: it holds some of them several times");
+  }
+  if (!warning.empty()) SSL_LOG(WARNING) << WithPlaceOfKey(warning, root_);
 }
 
 void SwavMethod::WarnAboutPrototypes(int64_t batch_size, int64_t local_queue_length, int64_t world_size) const {

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "ssl/config/node.h"
 #include "ssl/core/hook.h"
 #include "ssl/core/method.h"
 #include "ssl/core/step_context.h"
@@ -29,11 +30,13 @@ class ParameterShards;
 
 class SwavMethod : public Method {
  public:
-  // seed: of the queue's initial values; ranks draw different ones.
-  SwavMethod(const SwavOptions& options, int64_t seed);
+  // seed: of the queue's initial values; ranks draw different ones. root: {config: ...}, in which a warning looks for
+  // the place of its key.
+  SwavMethod(const SwavOptions& options, int64_t seed, ConfigNode root = {});
 
-  // Finds the prototypes in the model, makes the queue and warns when there are more prototypes than rows to balance.
-  // NotFound when the model lacks a prototype layer; InvalidArgument when the options contradict each other.
+  // Finds the prototypes in the model, makes the queue and warns when there are more prototypes than rows to balance,
+  // or more rows in the queue than images, or when the queue begins after the training's end. NotFound when the model
+  // lacks a prototype layer; InvalidArgument when the options contradict each other.
   absl::Status Prepare(StepContext& context) override;
 
   // InvalidArgument when the outputs do not fit the options.
@@ -70,6 +73,7 @@ class SwavMethod : public Method {
  private:
   absl::Status FindPrototypes(Model& model);
   void MakeQueue(int64_t local_length, int64_t rank);
+  void WarnAboutQueue(const StepContext& context, int64_t length) const;
   void WarnAboutPrototypes(int64_t batch_size, int64_t local_queue_length, int64_t world_size) const;
   absl::Status CheckOutputs(const StepContext& context) const;
   // Whether the batch with this number is balanced together with the queue.
@@ -78,6 +82,7 @@ class SwavMethod : public Method {
 
   const SwavOptions options_;
   const int64_t seed_;
+  const ConfigNode root_;
   std::vector<at::Tensor> prototypes_;   // per head [K_h, D], the model's live parameters, or this rank's rows of them
   ParameterShards* shards_ = nullptr;    // null: they are whole
   std::vector<at::Tensor> assignments_;  // of the last loss, for DescribeNonFinite
