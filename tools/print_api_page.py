@@ -34,7 +34,7 @@ def public_libraries(root):
 
 
 def first_sentence(header):
-    """Of the comment that a header begins with."""
+    """Returns the first sentence of the comment that a header begins with."""
     words = []
     for line in header.read_text(encoding="utf-8").splitlines()[2:]:
         if not line.startswith("// "):

@@ -19,8 +19,8 @@ namespace ssl {
 namespace {
 
 // "no trunk is named 'efficientnet'; known: ..." says a registry, which knows no keys.
-std::string WithPlaceOfName(const std::string& line, const ConfigNode& root) {
-  for (const NamedComponent& component : NamedComponents(root)) {
+std::string WithPlaceOfName(const std::string& line, const std::vector<NamedComponent>& components) {
+  for (const NamedComponent& component : components) {
     const size_t at = line.find(absl::StrCat("no ", component.kind, " is named '", component.name, "'"));
     if (at == std::string::npos) continue;
     return absl::StrCat(component.location.ToString(), ": ", component.path, " is '", component.name,
@@ -29,7 +29,7 @@ std::string WithPlaceOfName(const std::string& line, const ConfigNode& root) {
   return line;
 }
 
-// What a component calls the beginning of its parameters' keys, and where they are.
+// The parameters of a component: how it begins their keys in messages, and where they are.
 struct Parameters {
   std::string begin;  // "TRANSFORMS.Normalize."
   std::string path;   // "config.DATA.TRAIN.TRANSFORMS.2"
@@ -44,10 +44,11 @@ Parameters ParametersOf(const NamedComponent& component) {
 
 // "f.yaml:3: unknown key 'TRANSFORMS.Normalize.sdt'" becomes "f.yaml:3: Normalize: unknown key
 // 'config.DATA.TRAIN.TRANSFORMS.2.sdt'": an entry of a list does not know where it stands in it.
-std::string WithWholeKey(const std::string& line, const ConfigNode& root) {
+std::string WithWholeKey(const std::string& line, const std::vector<NamedComponent>& components,
+                         const ConfigNode& root) {
   constexpr absl::string_view kUnknown = "unknown key '";
   std::string whole;
-  for (const NamedComponent& component : NamedComponents(root)) {
+  for (const NamedComponent& component : components) {
     const auto& [begin, path] = ParametersOf(component);
     const size_t at = begin.empty() ? line.npos : line.find(begin);
     if (at == line.npos) continue;
@@ -75,7 +76,10 @@ std::string WithWholeKey(const std::string& line, const ConfigNode& root) {
 absl::Status WithPlaces(const absl::Status& status, const ConfigNode& root) {
   if (!absl::IsInvalidArgument(status) && !absl::IsNotFound(status) && !absl::IsUnimplemented(status)) return status;
   std::vector<std::string> lines = absl::StrSplit(status.message(), '\n');
-  for (std::string& line : lines) line = WithPlaceOfKey(WithWholeKey(WithPlaceOfName(line, root), root), root);
+  const std::vector<NamedComponent> components = NamedComponents(root);
+  for (std::string& line : lines) {
+    line = WithPlaceOfKey(WithWholeKey(WithPlaceOfName(line, components), components, root), root);
+  }
   absl::Status placed(status.code(), absl::StrJoin(lines, "\n"));
   status.ForEachPayload(
       [&placed](absl::string_view type, const absl::Cord& payload) { placed.SetPayload(type, payload); });

@@ -250,7 +250,7 @@ class Composer {
     result_.root.SetPath(token.key, std::move(merged));
   }
 
-  // What an earlier token has given would be lost in silence. An item of a list that is set anew is no repetition.
+  // A value of an earlier token would be lost in silence. An item of a list that is set anew is no repetition.
   void WarnOfRepetitions(const std::string& key, const ConfigNode& value) {
     ConfigNode token = ConfigNode::Map();
     token.SetPath(key, value);

@@ -57,7 +57,7 @@ class IeeeConvolutionScope {
   const at::Float32Precision cuda_was_;
 };
 
-// Whether the flag above is set, for the CPU.
+// True where the flag above is set for the CPU.
 bool HasIeeeConvolutions();
 
 // InvalidArgument, with the key, where a run on a GPU asks for deterministic algorithms and the

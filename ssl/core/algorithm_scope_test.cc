@@ -62,7 +62,7 @@ TEST_F(AlgorithmScopeTest, ConvolutionsAreIeee_WhileTheScopeLives) {
   }
   EXPECT_FALSE(HasIeeeConvolutions());
   EXPECT_EQ(torch.float32Precision(at::Float32Backend::CUDA, at::Float32Op::CONV), at::Float32Precision::TF32);
-  // What a host has chosen for all operations stays the choice for convolutions.
+  // A host's choice for all operations stays the choice for convolutions.
   torch.setFloat32Precision(at::Float32Backend::GENERIC, at::Float32Op::ALL, at::Float32Precision::IEEE);
   { const IeeeConvolutionScope ieee; }
   EXPECT_TRUE(HasIeeeConvolutions());

@@ -25,7 +25,7 @@ constexpr absl::string_view kHints =
     "look at the learning rate (lower it or warm it up), the loss's temperature and epsilon, mixed precision, and the "
     "input images";
 
-// Of all ranks at once, behind OnAnyRank: they agree that the run has failed, and a host may go on with its
+// All ranks come here at once, behind OnAnyRank. They agree that the run has failed, and a host may go on with its
 // communicator.
 absl::Status NotFiniteError(const StepContext& context, absl::string_view what, absl::string_view weights) {
   const absl::Status error = absl::OutOfRangeError(

@@ -70,7 +70,7 @@ absl::Status CheckpointHook::OnStart(StepContext& context) {
   return is_behind ? context.checkpoints->SaveAs(RollingName(), /*replaceable=*/true) : absl::OkStatus();
 }
 
-// Of rank 0's files: other ranks write theirs beside them, and hooks and methods have state of their own.
+// Counts rank 0's files alone: other ranks write theirs beside them, and hooks and methods have state of their own.
 absl::Status CheckpointHook::WarnOfFullDisk(StepContext& context) const {
   const std::optional<int64_t> free = FreeDiskBytes(run_directory_);
   if (context.communicator.rank() != 0 || !free.has_value()) return absl::OkStatus();

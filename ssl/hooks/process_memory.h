@@ -19,7 +19,7 @@ struct ProcessMemory {
 // Both are 0 where the system does not tell (no /proc).
 ProcessMemory ReadProcessMemory();
 
-// What the tensors take that a checkpoint keeps of `owner`. Errors as of CollectState.
+// Returns how much the tensors take that a checkpoint keeps of `owner`. Its errors are those of CollectState.
 absl::StatusOr<int64_t> BytesOfState(Stateful& owner);
 
 }  // namespace ssl

@@ -37,7 +37,7 @@ double BusyPercent(const CpuTimes& earlier, const CpuTimes& later);
 // text: of /proc/self/status. The number of threads of the process.
 int64_t ParseThreads(absl::string_view text);
 
-// What a process without privileges can still write there; nothing for a path that is none.
+// Returns how much a process without privileges can still write there; nothing for a path that is none.
 std::optional<int64_t> FreeDiskBytes(const std::string& path);
 
 // The text of a file of /proc; "" when there is none.
